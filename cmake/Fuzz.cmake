@@ -1,0 +1,10 @@
+# fuzz/NAME.cc becomes the libFuzzer executable NAME (preset fuzz).
+file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.cc)
+foreach(source IN LISTS sources)
+  cmake_path(GET source STEM name)
+  add_executable(${name} ${source})
+  target_compile_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_options(${name} PRIVATE -fsanitize=fuzzer)
+  target_link_libraries(${name} PRIVATE eroica_options eroica_report)
+  set_property(TARGET ${name} PROPERTY RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/targets)
+endforeach()
