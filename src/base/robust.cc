@@ -1,0 +1,59 @@
+#include "base/robust.h"
+
+#include <algorithm>
+#include <cmath>
+
+namespace eroica {
+namespace {
+
+/// The point `part` of the way from `low` to `high`; finite where both are.
+double between(double low, double high, double part) { return low == high ? low : low * (1 - part) + high * part; }
+
+double median_of(std::vector<double>& values) {
+  if (values.empty()) {
+    return 0;
+  }
+  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
+  std::nth_element(values.begin(), middle, values.end());
+  if (values.size() % 2 == 1) {
+    return *middle;
+  }
+  return between(*std::max_element(values.begin(), middle), *middle, 0.5);
+}
+
+}  // namespace
+
+double median(std::span<const double> values) {
+  std::vector<double> copy(values.begin(), values.end());
+  return median_of(copy);
+}
+
+double median_absolute_deviation(std::span<const double> values) {
+  if (values.size() < 2) {
+    return 0;
+  }
+  std::vector<double> copy(values.begin(), values.end());
+  const double centre = median_of(copy);
+  for (double& value : copy) {
+    value = std::abs(value - centre);
+  }
+  return median_of(copy);
+}
+
+double quantile(std::span<const double> values, double q) {
+  if (values.empty()) {
+    return 0;
+  }
+  std::vector<double> copy(values.begin(), values.end());
+  const double clamped = q > 0 ? std::min(q, 1.0) : 0.0;  // NaN counts as 0
+  const double place = clamped * static_cast<double>(copy.size() - 1);
+  const auto below = static_cast<size_t>(place);
+  const auto low = copy.begin() + static_cast<std::ptrdiff_t>(below);
+  std::nth_element(copy.begin(), low, copy.end());
+  if (below + 1 == copy.size()) {
+    return *low;
+  }
+  return between(*low, *std::min_element(low + 1, copy.end()), place - static_cast<double>(below));
+}
+
+}  // namespace eroica
