@@ -1,0 +1,51 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "pattern/hardware.h"
+#include "pattern/pattern.h"
+#include "steps/step_finder.h"
+
+namespace eroica {
+
+/// Books every instant of the window once: to a time class, to the step it lies in, and to the function that
+/// explains it. Times are ns since the window's start; instants outside the window are ignored.
+class Attribution {
+ public:
+  /// `keep_executions`: also remember when each function was critical, for its use of hardware.
+  Attribution(int64_t window_ns, std::span<const Step> steps, int64_t steps_origin_ns, bool keep_executions);
+
+  /// [from, to) belongs to `time_class`; `slot` (kNoSlot: nobody) explains it.
+  void add(int64_t from_ns, int64_t to_ns, TimeClass time_class, uint32_t slot);
+
+  [[nodiscard]] const Budget& budget() const { return budget_; }
+  [[nodiscard]] const std::vector<Budget>& step_budgets() const { return step_budgets_; }
+  [[nodiscard]] int64_t exposed_ns(uint32_t slot) const;
+  /// Exposed time per step in ns; empty when the function never explained anything.
+  [[nodiscard]] std::span<const int64_t> step_exposed_ns(uint32_t slot) const;
+  /// When it was critical, by start; at most kMaxExecutions, neighbours joined.
+  [[nodiscard]] std::vector<Interval> executions(uint32_t slot) const;
+
+  static constexpr size_t kMaxExecutions = 4096;
+
+ private:
+  struct Function {
+    int64_t exposed_ns = 0;
+    std::vector<int64_t> steps;
+    std::vector<Interval> executions;
+  };
+  size_t step_at(int64_t time_ns);
+
+  int64_t window_ns_;
+  bool keep_executions_;
+  std::vector<Interval> steps_;  // since the window's start, disjoint, ascending
+  size_t last_step_ = 0;
+  size_t series_left_;  // how many step counters may still be allocated
+  Budget budget_{};
+  std::vector<Budget> step_budgets_;
+  std::vector<Function> functions_;  // by slot
+};
+
+}  // namespace eroica

@@ -1,0 +1,208 @@
+#include "pattern/collective_patterns.h"
+
+#include <algorithm>
+#include <charconv>
+#include <unordered_map>
+
+#include "base/saturate.h"
+#include "pattern/collectives.h"
+
+namespace eroica {
+namespace {
+
+// "Concrete Inputs" of c10d::send and c10d::recv_: ["", "", PEER, TAG].
+int32_t peer_of(std::string_view concrete_inputs) {
+  size_t at = 0;
+  for (int quote = 0; quote < 5; ++quote) {
+    at = concrete_inputs.find('"', at);
+    if (at == std::string_view::npos) {
+      return -1;
+    }
+    ++at;
+  }
+  int32_t peer = -1;
+  std::from_chars(concrete_inputs.data() + at, concrete_inputs.data() + concrete_inputs.size(), peer);
+  return peer;
+}
+
+// The peers of point-to-point calls in order of issue; gloo's own annotations do not tell them.
+std::vector<int32_t> issued_peers(const Trace& trace, const WindowClip& window, std::string_view op_prefix) {
+  std::vector<int32_t> peers;
+  for (const Track& track : trace.tracks) {
+    for (const Event& event : track.events) {
+      if (event.category == Category::kOperator && event.detail != 0 && event.start_ns >= window.start_ns &&
+          event.start_ns < window.end_ns && trace.names.text(event.name).starts_with(op_prefix)) {
+        peers.push_back(peer_of(trace.names.text(trace.op_args[event.detail].concrete_inputs)));
+      }
+    }
+  }
+  return peers;
+}
+
+// Threads of gloo come in pairs of consecutive ids, one pair a process group; the pair's place in the order of ids is
+// the same on every rank that made its groups in the same order.
+std::unordered_map<uint32_t, std::string> gloo_thread_groups(const Trace& trace, const DeviceWork& work) {
+  std::vector<std::pair<int64_t, uint32_t>> threads;
+  for (const CollectiveRun& run : work.runs) {
+    const Track& track = trace.tracks[run.track];
+    int64_t tid = 0;
+    const auto parsed = std::from_chars(track.tid.data(), track.tid.data() + track.tid.size(), tid);
+    if (!track.device && parsed.ec == std::errc()) {
+      threads.emplace_back(tid, run.track);
+    }
+  }
+  std::sort(threads.begin(), threads.end());
+  threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
+  std::unordered_map<uint32_t, std::string> names;
+  int group = -1;
+  int64_t pair_first = INT64_MIN;
+  for (const auto& [tid, track] : threads) {
+    if (tid - 1 != pair_first) {
+      ++group;
+      pair_first = tid;
+    } else {
+      pair_first = INT64_MIN;
+    }
+    names[track] = "gloo " + std::to_string(group);
+  }
+  return names;
+}
+
+// What a collective says of itself: its own arguments, else those of the operator that launched it.
+struct CollectiveWords {
+  const CollectiveArgs* args = nullptr;
+  std::string kind;
+  std::string dtype;
+  int64_t bytes = -1;
+};
+
+CollectiveWords words_of(const Trace& trace, const CollectiveRun& run, const IssuerLookup& lookup) {
+  CollectiveWords words;
+  const Event& event = *run.event;
+  uint32_t op_args = trace.tracks[run.track].device ? 0 : event.detail;
+  uint32_t collective = 0;
+  if (trace.tracks[run.track].device) {
+    collective = trace.launches[event.detail].collective;
+    if (const Launched* launch = event.id == Event::kNoId ? nullptr : lookup.launch_of(event.id)) {
+      op_args = launch->comm;
+    }
+  }
+  if (collective == 0) {
+    collective = trace.op_args[op_args].collective;
+  }
+  words.kind = collective_kind(trace.names.text(event.name));
+  if (collective != 0) {
+    words.args = &trace.collectives[collective];
+    words.dtype = trace.names.text(words.args->dtype);
+    if (words.args->kind != 0) {
+      const std::string said = collective_kind(trace.names.text(words.args->kind));
+      words.kind = said == "collective" || said == "coalesced" ? words.kind : said;
+    }
+    const int64_t elements = std::max(words.args->in_elements, words.args->out_elements);
+    const int64_t element_bytes = dtype_bytes(words.dtype);
+    int64_t bytes = 0;
+    if (elements >= 0 && element_bytes > 0 && !__builtin_mul_overflow(elements, element_bytes, &bytes)) {
+      words.bytes = bytes;
+    }
+  } else {
+    const OpArgs& args = trace.op_args[op_args];
+    const std::string_view types = trace.names.text(args.input_types);
+    words.bytes = payload_bytes(trace.names.text(args.input_dims), types);
+    const size_t open = types.find('"');
+    const size_t close = open == std::string_view::npos ? open : types.find('"', open + 1);
+    if (close != std::string_view::npos) {
+      words.dtype = types.substr(open + 1, close - open - 1);
+    }
+  }
+  return words;
+}
+
+}  // namespace
+
+void fill_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, const IssuerLookup& lookup,
+                      const std::vector<ProcessGroup>& known, const Steps& steps, FunctionSlots& slots,
+                      RankPattern& pattern) {
+  CollectiveTable table(trace, known, pattern.rank);
+  const std::unordered_map<uint32_t, std::string> gloo_groups = gloo_thread_groups(trace, work);
+  std::vector<int32_t> send_peers = issued_peers(trace, window, "c10d::send");
+  std::vector<int32_t> recv_peers = issued_peers(trace, window, "c10d::recv");
+  std::vector<size_t> sends;
+  std::vector<size_t> recvs;
+  std::vector<uint32_t> next_position;
+  std::vector<int64_t> covered_until;
+  std::vector<std::vector<int64_t>> step_ns;
+
+  for (const CollectiveRun& run : work.runs) {
+    const Track& track = trace.tracks[run.track];
+    const CollectiveWords words = words_of(trace, run, lookup);
+    const auto gloo = gloo_groups.find(run.track);
+    const std::string fallback = gloo != gloo_groups.end() ? gloo->second : "stream " + std::to_string(track.stream);
+    const uint32_t group = table.group_of(words.args, fallback);
+    const uint32_t index = table.summary_of(words.kind, words.dtype, group);
+    next_position.resize(std::max<size_t>(next_position.size(), group + 1));
+    covered_until.resize(std::max<size_t>(covered_until.size(), index + 1), INT64_MIN);
+    step_ns.resize(std::max<size_t>(step_ns.size(), index + 1), std::vector<int64_t>(steps.steps.size()));
+
+    CollectiveSummary& summary = table.summaries()[index];
+    ++summary.count;
+    summary.exposed_ns += run.exposed_ns;
+    summary.durations.add(run.end_ns - run.start_ns);
+    if (words.bytes > 0) {
+      summary.bytes = saturating_add(summary.bytes, words.bytes);
+      slots[run.slot].bytes = saturating_add(slots[run.slot].bytes, words.bytes);
+    }
+    const int64_t from = std::max(run.start_ns, covered_until[index]);
+    if (run.end_ns > from) {
+      summary.total_ns += run.end_ns - from;
+      covered_until[index] = run.end_ns;
+      const auto later = [&](int64_t time, const Step& step) { return time < step.end_ns - window.start_ns; };
+      auto step = std::upper_bound(steps.steps.begin(), steps.steps.end(), from, later);
+      for (; step != steps.steps.end() && step->start_ns - window.start_ns < run.end_ns; ++step) {
+        const int64_t begin = std::max(from, step->start_ns - window.start_ns);
+        const int64_t end = std::min(run.end_ns, step->end_ns - window.start_ns);
+        step_ns[index][static_cast<size_t>(step - steps.steps.begin())] += std::max<int64_t>(end - begin, 0);
+      }
+    }
+    CollectiveInstance instance;
+    instance.summary = index;
+    instance.sequence = words.args != nullptr ? words.args->sequence : -1;
+    instance.position = next_position[group]++;
+    instance.start_ns = run.start_ns;
+    instance.duration_ns = run.end_ns - run.start_ns;
+    instance.bytes = words.bytes;
+    if (words.args != nullptr) {
+      instance.peer = words.kind == "recv" ? words.args->src_rank : words.kind == "send" ? words.args->dst_rank : -1;
+    }
+    if (words.kind == "send") {
+      sends.push_back(pattern.instances.size());
+    } else if (words.kind == "recv") {
+      recvs.push_back(pattern.instances.size());
+    }
+    pattern.instances.push_back(instance);
+  }
+  const auto give_peers = [&](const std::vector<size_t>& instances, const std::vector<int32_t>& peers) {
+    for (size_t i = 0; i < instances.size() && instances.size() == peers.size(); ++i) {
+      int32_t& peer = pattern.instances[instances[i]].peer;
+      peer = peer < 0 ? peers[i] : peer;
+    }
+  };
+  give_peers(sends, send_peers);
+  give_peers(recvs, recv_peers);
+  pattern.instances_seen = pattern.instances.size();
+  pattern.groups = table.groups();
+  pattern.collectives = std::move(table.summaries());
+  for (size_t i = 0; i < pattern.collectives.size(); ++i) {
+    pattern.collectives[i].step_total_us = quantise_us(step_ns[i]);
+  }
+}
+
+std::vector<uint32_t> quantise_us(std::span<const int64_t> series_ns) {
+  std::vector<uint32_t> series_us;
+  series_us.reserve(series_ns.size());
+  for (const int64_t ns : series_ns) {
+    series_us.push_back(static_cast<uint32_t>(std::min<int64_t>((ns + 500) / 1000, UINT32_MAX)));
+  }
+  return series_us;
+}
+
+}  // namespace eroica

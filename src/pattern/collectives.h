@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <tuple>
+#include <vector>
+
+#include "pattern/pattern.h"
+#include "trace/trace.h"
+
+namespace eroica {
+
+/// Is a device kernel with this name a collective (NCCL, RCCL, MSCCL or a fused all-reduce)?
+bool is_collective_kernel(std::string_view raw_name);
+
+/// Is a host annotation with this name a collective that runs on the host (gloo:all_reduce, mpi:…, ucc:…)?
+bool is_host_collective(std::string_view raw_name);
+
+/// One spelling for each kind: "allreduce", "AllReduce", "_allgather_base", "gloo:all_reduce",
+/// "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(…)" → "all_reduce", "all_gather", "reduce_scatter" …;
+/// "collective" when the name does not tell.
+std::string collective_kind(std::string_view raw_name);
+
+/// Bytes of one element of a dtype as torch or NCCL spell it ("Float", "c10::BFloat16", "long int"); 0 = unknown.
+int64_t dtype_bytes(std::string_view dtype);
+
+/// Payload of "Input Dims" and "Input type" in raw JSON ([[985728]] of ["float"]; lists of tensors are summed);
+/// −1 = not told.
+int64_t payload_bytes(std::string_view input_dims, std::string_view input_types);
+
+/// "[0, 1, 2]" → ranks; empty when it was cut ("...") or is no list.
+std::vector<int32_t> parse_ranks(std::string_view text);
+
+/// The groups and the kinds of collectives that a rank took part in, each with an index. Filled while the trace is
+/// reduced; the order is by first use.
+class CollectiveTable {
+ public:
+  /// `known`: groups of the bundle and of distributedInfo; `rank` −1 = unknown.
+  CollectiveTable(const Trace& trace, std::vector<ProcessGroup> known, int32_t rank);
+
+  /// The group that a collective's own args name; without args (nullptr) the only known group of more than one rank,
+  /// else one named `fallback`, which must not depend on ids that differ between ranks.
+  uint32_t group_of(const CollectiveArgs* args, const std::string& fallback);
+  uint32_t summary_of(const std::string& kind, const std::string& dtype, uint32_t group);
+
+  [[nodiscard]] const std::vector<GroupPattern>& groups() const { return groups_; }
+  [[nodiscard]] std::vector<CollectiveSummary>& summaries() { return summaries_; }
+
+ private:
+  uint32_t add_group(GroupPattern group);
+
+  const Trace* trace_;
+  std::vector<ProcessGroup> known_;
+  int only_group_ = -1;  // index in known_
+  std::vector<GroupPattern> groups_;
+  std::vector<CollectiveSummary> summaries_;
+  std::map<std::pair<std::string, std::string>, std::vector<uint32_t>> groups_by_name_;
+  std::map<std::array<uint32_t, 3>, uint32_t> group_by_texts_;  // interned name, desc, ranks
+  std::map<std::tuple<std::string, std::string, uint32_t>, uint32_t> summary_by_key_;
+};
+
+}  // namespace eroica

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "pattern/function_slots.h"
+#include "pattern/segments.h"
+#include "trace/trace.h"
+
+namespace eroica {
+
+/// One collective as it ran on a device stream or on a host thread of its own.
+struct CollectiveRun {
+  const Event* event;
+  uint32_t track;    ///< in Trace::tracks
+  uint32_t slot;     ///< its function
+  int64_t start_ns;  ///< clipped, since the window's start
+  int64_t end_ns;
+  int64_t exposed_ns = 0;
+};
+
+/// What the accelerators of a rank did in the window.
+struct DeviceWork {
+  std::vector<Segment> compute;  ///< as they ran, unsorted
+  std::vector<Segment> memory;
+  std::vector<CollectiveRun> runs;  ///< collectives on devices and on the host, unsorted
+  int32_t device = -1;              ///< the device with most work, −1 = none
+  bool seen = false;                ///< device work exists, in the window or not
+};
+
+/// The parts of [start, end] of the trace's axis that lie in the window, since its start.
+struct WindowClip {
+  int64_t start_ns;
+  int64_t end_ns;
+  /// False when the event lies outside; an event of no duration on the window's edge lies inside.
+  [[nodiscard]] bool clip(const Event& event, int64_t& from_ns, int64_t& to_ns) const;
+};
+
+/// Gathers device work and collectives, and counts the executions of their functions.
+DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, FunctionSlots& slots);
+
+}  // namespace eroica

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <cstdint>
+#include <unordered_map>
+#include <vector>
+
+#include "pattern/device_work.h"
+#include "pattern/function_slots.h"
+#include "pattern/host_walk.h"
+#include "trace/trace.h"
+
+namespace eroica {
+
+/// Total time by (function slot, issuing Python or operator slot).
+using IssuedNs = std::unordered_map<uint64_t, int64_t>;
+inline uint64_t issued_key(uint32_t slot, uint32_t issuer) { return (uint64_t{slot} << 32) | issuer; }
+
+/// Finds the code that launched device work: by correlation to the launching call, from there to the user's Python
+/// frame around it, or, on autograd's threads, by sequence number to the frame that ran the forward operator.
+class IssuerLookup {
+ public:
+  IssuerLookup(std::vector<Launched> launches, std::vector<ForwardOp> forward_ops);
+  /// nullptr: no launch with this correlation was recorded.
+  [[nodiscard]] const Launched* launch_of(uint32_t correlation) const;
+  /// kNoSlot: unknown.
+  [[nodiscard]] uint32_t issuer_of(const Launched& launch) const;
+
+ private:
+  std::vector<Launched> launches_;      // by correlation
+  std::vector<ForwardOp> forward_ops_;  // by sequence
+};
+
+/// Adds the time of all device work in the window to the functions that issued it.
+void add_device_issuers(const Trace& trace, const WindowClip& window, const IssuerLookup& lookup, FunctionSlots& slots,
+                        const DeviceWork& work, IssuedNs& issued);
+
+/// Adds the time of the collectives that ran on host threads (sorted by start) to the functions that issued them: the
+/// last call of their kind before they began, since such threads carry no reference to it.
+void add_host_collective_issuers(const Trace& trace, std::vector<CommCall> calls, const DeviceWork& work,
+                                 IssuedNs& issued);
+
+}  // namespace eroica

@@ -1,0 +1,180 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/quantile_sketch.h"
+#include "steps/step_finder.h"
+#include "trace/trace.h"
+
+namespace eroica {
+
+/// What a function is, by what its executions do for the job.
+enum class FunctionKind : uint8_t {
+  kCompute,     ///< GPU kernels; on CPU jobs, operators
+  kMemory,      ///< copies and sets on a device
+  kCollective,  ///< NCCL, RCCL or gloo operation
+  kPython,      ///< Python function with its call path
+  kFetch,       ///< a dataloader's fetch as the training loop waits for it
+  kOperator,    ///< on GPU jobs: framework work on the host that launches kernels
+  kRuntime,     ///< CUDA/HIP call on the host
+  kSync,        ///< host call that waits for the device (cudaStreamSynchronize, .item() …)
+};
+inline constexpr size_t kFunctionKindCount = static_cast<size_t>(FunctionKind::kSync) + 1;
+[[nodiscard]] std::string_view function_kind_name(FunctionKind kind);  ///< "compute", "memory", "collective" …
+
+/// Where a rank's time goes: every instant of the window (or of a step) belongs to exactly one class.
+enum class TimeClass : uint8_t {
+  kCompute,        ///< GPU compute; on CPU jobs operators outside the dataloader
+  kMemory,         ///< memory operations not hidden by compute
+  kCommunication,  ///< collectives not hidden by compute or memory operations
+  kDataloader,     ///< nothing of the above; the training thread is inside a dataloader fetch
+  kPython,         ///< … in Python code
+  kLaunch,         ///< … in framework operators or launching calls: the device waits for the host
+  kSync,           ///< … waiting for a device that runs nothing
+  kIdle,           ///< nothing known
+};
+inline constexpr size_t kTimeClassCount = static_cast<size_t>(TimeClass::kIdle) + 1;
+[[nodiscard]] std::string_view time_class_name(TimeClass time_class);  ///< "compute" … "idle"
+
+using Budget = std::array<int64_t, kTimeClassCount>;  ///< ns per class
+
+/// The words of a function, kept once a job; patterns refer to them by hash.
+struct FunctionName {
+  std::string text;  ///< canonical and short, for people
+  std::string full;  ///< whole canonical text where `text` was shortened, else empty
+  std::string file;  ///< Python: path relative to its package or project; else empty
+  FunctionKind kind = FunctionKind::kPython;
+  std::vector<std::string> path;  ///< Python: callers as "file: function", outermost first, itself excluded
+  bool operator==(const FunctionName&) const = default;
+};
+/// Ordered, so that everything that walks it is deterministic.
+using NameTable = std::map<uint64_t, FunctionName>;
+
+/// Use of one hardware signal over a function's critical executions, weighted by time.
+struct HardwareUse {
+  std::string metric;  ///< "cpu.run", "gpu.sm_active" …
+  std::string entity;  ///< "rank 2", "host node7/gpu 3"
+  std::string unit;
+  double mean = 0;         ///< µ
+  double deviation = 0;    ///< σ
+  int64_t covered_ns = 0;  ///< time of critical executions that had samples
+  bool operator==(const HardwareUse&) const = default;
+};
+
+/// Line of user code that made a function run.
+struct Issuer {
+  uint64_t name = 0;  ///< Python function in the NameTable, 0 = unknown
+  int32_t line = 0;   ///< of the function's definition as the trace gives it
+  int64_t ns = 0;     ///< total time of executions that it issued
+  bool operator==(const Issuer&) const = default;
+};
+
+/// One function on one rank in one window.
+struct FunctionPattern {
+  uint64_t name = 0;  ///< in the NameTable
+  FunctionKind kind = FunctionKind::kPython;
+  int32_t line = 0;  ///< Python: line of the definition, beside the identity
+  uint64_t executions = 0;
+  int64_t total_ns = 0;    ///< device work and collectives: union of the executions (they may overlap); host: sum
+                           ///< without recursive re-entry
+  int64_t self_ns = 0;     ///< host functions: total less children; else = total_ns
+  int64_t exposed_ns = 0;  ///< part of the window that it explains (β × window)
+  int64_t longest_ns = 0;
+  int64_t bytes = 0;                      ///< copies and collectives: bytes moved by all executions, where known
+  QuantileSketch durations;               ///< of single executions, ns
+  std::vector<Issuer> issuers;            ///< at most 3, by ns
+  std::vector<HardwareUse> hardware;      ///< sorted by metric, entity
+  std::vector<uint32_t> step_exposed_us;  ///< per step of RankPattern::steps, quantised; only for those that matter
+  uint32_t shape = 0;                     ///< fingerprint of launch shapes / input shapes over executions, order-free
+  bool operator==(const FunctionPattern&) const = default;
+};
+
+struct StepPattern {
+  int64_t number = 0;
+  int64_t start_ns = 0;  ///< since the window's start
+  int64_t duration_ns = 0;
+  bool complete = true;
+  bool irregular = false;
+  Budget budget{};
+  int64_t fetch_ns = 0;  ///< wall time of the training thread inside dataloader fetches, hidden by the device or not
+  bool operator==(const StepPattern&) const = default;
+};
+
+/// A process group as this rank knows it.
+struct GroupPattern {
+  std::string name;
+  std::string desc;
+  std::vector<int32_t> ranks;
+  int32_t size = -1;
+  bool operator==(const GroupPattern&) const = default;
+};
+
+/// Sums over all instances of one kind of collective in one group.
+struct CollectiveSummary {
+  std::string kind;  ///< "all_reduce", "all_gather", "reduce_scatter", "broadcast", "send", "recv" …
+  std::string dtype;
+  uint32_t group = 0;  ///< index in RankPattern::groups
+  uint64_t count = 0;
+  int64_t bytes = 0;     ///< sum of payload bytes (larger of in and out), where known
+  int64_t total_ns = 0;  ///< union
+  int64_t exposed_ns = 0;
+  QuantileSketch durations;
+  std::vector<uint32_t> step_total_us;  ///< union per step: covers all instances
+  bool operator==(const CollectiveSummary&) const = default;
+};
+
+/// One collective, for joining with the other ranks.
+struct CollectiveInstance {
+  uint32_t summary = 0;   ///< index in RankPattern::collectives
+  int64_t sequence = -1;  ///< the group's sequence number, −1 = not recorded
+  uint32_t position = 0;  ///< k-th instance of its group and thread in the window
+  int64_t start_ns = 0;   ///< since the window's start, own clock
+  int64_t duration_ns = 0;
+  int64_t bytes = 0;
+  int32_t peer = -1;  ///< send and recv
+  bool operator==(const CollectiveInstance&) const = default;
+};
+
+/// What a rank's import went through, carried along so that a diagnosis from patterns tells it too.
+struct ImportInfo {
+  uint64_t events = 0;  ///< timed: X plus matched B/E
+  uint64_t bytes = 0;   ///< decompressed text
+  Defects defects;
+  std::vector<std::string> notes;  ///< in words
+};
+
+/// All that is kept of one rank's window.
+struct RankPattern {
+  int32_t rank = -1;
+  std::string host;
+  int32_t gpu = -1;
+  int32_t world_size = -1;
+  std::string job_id;
+  std::map<std::string, std::string> labels;
+  std::string device;                ///< accelerator model, empty on CPU jobs
+  bool gpu_job = false;              ///< device work was seen
+  int64_t window_start_unix_ns = 0;  ///< own clock
+  int64_t window_ns = 0;
+  StepSource step_source = StepSource::kWindow;
+  std::string step_note;
+  std::vector<StepPattern> steps;
+  Budget budget{};                                         ///< of the whole window
+  std::vector<FunctionPattern> functions;                  ///< by exposed time, then total, then name
+  std::array<FunctionPattern, kFunctionKindCount> rest{};  ///< what was left out of `functions`, summed by kind
+  std::vector<GroupPattern> groups;
+  std::vector<CollectiveSummary> collectives;
+  std::vector<CollectiveInstance> instances;  ///< complete, or a sample: see instance_sampling
+  uint32_t instance_sampling = 0;  ///< k: kept when the lowest k bits of the instance's hash are zero; 0 = all kept
+  uint64_t instances_seen = 0;
+  std::array<int64_t, kCategoryCount> category_ns{};  ///< plain sums over the trace (unclipped), for checks
+  std::array<uint64_t, kCategoryCount> category_count{};
+  ImportInfo import;
+};
+
+}  // namespace eroica

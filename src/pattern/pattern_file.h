@@ -1,0 +1,85 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "base/result.h"
+#include "pattern/pattern.h"
+#include "trace/byte_source.h"
+
+namespace eroica {
+
+// A pattern file is a sequence of records, each
+//
+//   8 bytes  "EROICAP1"
+//   1 byte   type: 1 an encoded pattern, 2 an encoded name table
+//   4 bytes  length of the payload, little-endian
+//            payload (wire.h)
+//   4 bytes  low half of the 64-bit XXH3 of type, length and payload, little-endian
+//
+// so files join with `cat`, and behind damage reading goes on at the next record.
+
+enum class RecordType : uint8_t { kPattern = 1, kNames = 2 };
+
+/// The longest payload of a record; longer ones are damage. Bounds what a reader holds.
+inline constexpr size_t kMaxNamesBytes = size_t{32} << 20;
+
+/// One framed record.
+std::string frame_record(RecordType type, std::string_view payload);
+
+using PatternRecord = std::variant<RankPattern, NameTable>;
+
+/// Finds the records in bytes that are pushed in blocks of any size. Holds at most one record and one block. Damage is
+/// told in problems(), with `path` and offset, and passed over.
+class RecordScanner {
+ public:
+  explicit RecordScanner(std::string path);
+  void push(std::string_view bytes);
+  /// No more bytes will come.
+  void finish() { finished_ = true; }
+  /// The next usable record; none: push more, or after finish() the end.
+  std::optional<PatternRecord> next();
+  /// In words; at most a bounded number of them, the last one then says that there were more.
+  [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
+
+ private:
+  enum class Step { kRecord, kSkipped, kNeedsMore };
+  Step step(std::optional<PatternRecord>& record);
+  Step skip_to_magic();
+  Step damaged(const std::string& what);
+  Step decode(RecordType type, std::string_view payload, std::optional<PatternRecord>& record);
+  void report(const std::string& what);
+  void drop(size_t bytes);
+
+  std::string path_;
+  std::string buffer_;
+  size_t begin_ = 0;     // of what is unread in buffer_
+  uint64_t offset_ = 0;  // of begin_ in the file
+  bool finished_ = false;
+  uint64_t wasted_bytes_ = 0;
+  bool given_up_ = false;
+  bool searching_ = false;  // behind damage: what is passed over was reported
+  std::vector<std::string> problems_;
+};
+
+/// Reads a pattern file of any size record by record.
+class PatternFileReader {
+ public:
+  PatternFileReader(std::unique_ptr<ByteSource> source, std::string path);
+  /// The next usable record, none at the end. Errors: those of the source.
+  Result<std::optional<PatternRecord>> next();
+  [[nodiscard]] const std::vector<std::string>& problems() const { return scanner_.problems(); }
+
+ private:
+  std::unique_ptr<ByteSource> source_;
+  RecordScanner scanner_;
+  std::vector<char> block_;
+  bool ended_ = false;
+};
+
+}  // namespace eroica

@@ -1,0 +1,150 @@
+#include "pattern/summarize.h"
+
+#include <algorithm>
+
+#include "base/saturate.h"
+#include "pattern/attribution.h"
+#include "pattern/collective_patterns.h"
+#include "pattern/critical_path.h"
+#include "pattern/device_work.h"
+#include "pattern/function_patterns.h"
+#include "pattern/function_slots.h"
+#include "pattern/host_walk.h"
+#include "pattern/issuers.h"
+#include "pattern/segments.h"
+#include "steps/marks.h"
+
+namespace eroica {
+namespace {
+
+// From the first event's start to the last event's start; the profiler's own span is no event of the job.
+WindowClip extent_of(const Trace& trace) {
+  WindowClip window{INT64_MAX, INT64_MIN};
+  for (const Track& track : trace.tracks) {
+    for (const Event& event : track.events) {
+      if (event.category != Category::kTraceSpan) {
+        window.start_ns = std::min(window.start_ns, event.start_ns);
+        window.end_ns = std::max(window.end_ns, event.start_ns);
+      }
+    }
+  }
+  return window.start_ns <= window.end_ns ? window : WindowClip{0, 0};
+}
+
+WindowClip window_of(const Trace& trace, const std::optional<WindowSpec>& spec, std::vector<std::string>& notes) {
+  const WindowClip extent = extent_of(trace);
+  if (!spec) {
+    return extent;
+  }
+  int64_t start = 0;
+  int64_t end = 0;
+  const bool fits = !__builtin_sub_overflow(spec->start_unix_ns, trace.base_unix_ns, &start) &&
+                    !__builtin_add_overflow(start, spec->duration_ns, &end);
+  if (!fits || spec->duration_ns <= 0 || start > extent.end_ns || end < extent.start_ns) {
+    notes.emplace_back("the trace lies wholly outside the window that bundle.json names; its own extent is used");
+    return extent;
+  }
+  return {start, end};
+}
+
+void fill_steps(const Steps& steps, const Marks& marks, const WindowClip& window, const Attribution& attribution,
+                RankPattern& pattern) {
+  pattern.step_source = steps.source;
+  pattern.step_note = steps.note;
+  std::vector<Segment> fetches;
+  for (const Mark& mark : marks.marks) {
+    if (mark.kind == MarkKind::kFetch) {
+      fetches.push_back({mark.start_ns, mark.end_ns, 0});
+    }
+  }
+  make_exclusive(fetches);
+  SegmentCursor cursor(fetches);
+  for (size_t i = 0; i < steps.steps.size(); ++i) {
+    const Step& step = steps.steps[i];
+    StepPattern out;
+    out.number = step.number;
+    out.start_ns = step.start_ns - window.start_ns;
+    out.duration_ns = step.end_ns - step.start_ns;
+    out.complete = step.complete;
+    out.irregular = step.irregular;
+    out.budget = attribution.step_budgets()[i];
+    cursor.split(
+        step.start_ns, step.end_ns, [](int64_t, int64_t) {},
+        [&](int64_t from, int64_t to, uint32_t) { out.fetch_ns += to - from; });
+    pattern.steps.push_back(out);
+  }
+}
+
+// bundle.json and the trace may both list a group; one entry is enough.
+std::vector<ProcessGroup> known_groups(const Trace& trace, const SummarizeInput& input) {
+  std::vector<ProcessGroup> known = input.groups;
+  for (const ProcessGroup& group : trace.metadata.groups) {
+    const auto same = [&](const ProcessGroup& other) { return other.name == group.name && other.ranks == group.ranks; };
+    if (std::none_of(known.begin(), known.end(), same)) {
+      known.push_back(group);
+    }
+  }
+  return known;
+}
+
+}  // namespace
+
+RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable& names) {
+  RankPattern pattern;
+  pattern.rank = input.rank.rank >= 0 ? input.rank.rank : trace.metadata.rank;
+  pattern.host = input.rank.host.empty() ? trace.metadata.host_name : input.rank.host;
+  pattern.world_size = input.world_size >= 0 ? input.world_size : trace.metadata.world_size;
+  pattern.job_id = input.job_id;
+  pattern.labels = input.rank.labels;
+  pattern.category_ns = trace.category_ns;
+  pattern.category_count = trace.category_count;
+  pattern.import = {trace.timed_events, trace.text_bytes, trace.defects, {}};
+
+  const WindowClip window = window_of(trace, input.window, pattern.import.notes);
+  const int64_t window_ns = window.end_ns - window.start_ns;
+  pattern.window_start_unix_ns = saturating_add(trace.base_unix_ns, window.start_ns);
+  pattern.window_ns = window_ns;
+
+  const Marks marks = extract_marks(trace, input.step_marker);
+  StepOptions step_options;
+  step_options.window_start_ns = window.start_ns;
+  step_options.window_end_ns = window.end_ns;
+  const Steps steps = find_steps(marks.marks, marks.from_marker, step_options);
+
+  const bool has_samples =
+      (input.samples != nullptr && !input.samples->series.empty()) || !trace.samples.series.empty();
+  FunctionSlots slots(trace.names);
+  Attribution attribution(window_ns, steps.steps, window.start_ns, has_samples);
+
+  DeviceWork work = gather_device_work(trace, window, slots);
+  const bool gpu_job = work.seen;
+  pattern.gpu_job = gpu_job;
+  pattern.gpu = input.rank.gpu >= 0 ? input.rank.gpu : work.device;
+  if (gpu_job && !trace.metadata.devices.empty()) {
+    const size_t device = pattern.gpu >= 0 ? static_cast<size_t>(pattern.gpu) : 0;
+    pattern.device = trace.metadata.devices[device < trace.metadata.devices.size() ? device : 0];
+  }
+
+  HostWalk walk(trace, slots, {window.start_ns, window.end_ns}, gpu_job);
+  book_critical_path(trace, window, marks, work, walk, slots, attribution);
+
+  const IssuerLookup lookup(std::move(walk.launches), std::move(walk.forward_ops));
+  IssuedNs issued = std::move(walk.issued_ns);
+  add_device_issuers(trace, window, lookup, slots, work, issued);
+  add_host_collective_issuers(trace, std::move(walk.comm_calls), work, issued);
+  pattern.budget = attribution.budget();
+  fill_collectives(trace, window, work, lookup, known_groups(trace, input), steps, slots, pattern);
+  fill_steps(steps, marks, window, attribution, pattern);
+  const std::vector<uint32_t> function_slots = fill_functions(slots, attribution, issued, names, pattern);
+  if (input.samples != nullptr) {
+    fill_hardware(attribution, function_slots, *input.samples, input.machine, pattern);
+  }
+  if (!trace.samples.series.empty()) {
+    SampleSet own = trace.samples;
+    own.base_unix_ns = trace.base_unix_ns;
+    fill_hardware(attribution, function_slots, own, input.machine, pattern);
+  }
+  return pattern;
+}
+
+}  // namespace eroica

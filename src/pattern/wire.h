@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "pattern/pattern.h"
+
+namespace eroica {
+
+/// The most bytes that one encoded rank may take (contract).
+inline constexpr size_t kMaxPatternBytes = 30'000;
+
+/// Encodes one rank within kMaxPatternBytes, whatever is in it, dropping the least telling first (wire_limits.h says
+/// what, in which order). What is dropped of the functions is summed into `rest`: the sums of executions and of total,
+/// self and exposed time over functions and rest stay the same. Deterministic. Also quantises what the wire quantises,
+/// so decode(encode(x)) is a fixed point: encode(decode(encode(x))) has the same bytes.
+/// Text is made valid UTF-8, negative times and counts become 0, values that are no numbers 0.
+std::string encode_pattern(const RankPattern& pattern);
+
+/// Errors: damaged or no pattern (kInvalid, says what is wrong), a newer major version (kUnsupported).
+Result<RankPattern> decode_pattern(std::string_view bytes);
+
+/// The hashes that a pattern refers to, ascending, each once.
+std::vector<uint64_t> referenced_names(const RankPattern& pattern);
+
+/// The name table's own form, zstd-compressed, sent once a job. Words beyond 48 MiB are left out (highest hashes
+/// first), paths longer than 128 callers keep both ends.
+std::string encode_names(const NameTable& names);
+/// Errors as decode_pattern.
+Result<NameTable> decode_names(std::string_view bytes);
+
+/// Adds `more` to `into`. A hash that stands for different words in both keeps the lexicographically smaller ones, so
+/// that the order of merging does not matter. Returns how many such hashes there were.
+size_t merge_names(NameTable& into, const NameTable& more);
+
+/// A file of records (pattern_file.h): `rankN.eroica` holds one pattern; packs hold many; names.eroica holds the table.
+/// Files may be joined with `cat`.
+std::string pattern_file(std::span<const std::string> encoded_patterns, std::span<const std::string> encoded_names);
+struct PatternFile {
+  std::vector<RankPattern> patterns;
+  NameTable names;
+  std::vector<std::string> problems;  ///< damaged or unknown records that were passed over
+};
+/// Error kNotATrace: no pattern file, or nothing in it can be used; names `path`.
+Result<PatternFile> read_pattern_file(std::string_view bytes, const std::string& path);
+/// Is this the beginning of a pattern file?
+bool is_pattern_file(std::string_view head);
+
+}  // namespace eroica
