@@ -1,0 +1,35 @@
+# bash completion for eroica. Source it, or put it into /usr/share/bash-completion/completions/eroica.
+
+_eroica() {
+  local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
+  COMPREPLY=()
+  if [ "$COMP_CWORD" -eq 1 ]; then
+    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export version --help --version" -- "$cur")
+    return
+  fi
+  case $prev in
+    --format) mapfile -t COMPREPLY < <(compgen -W "text json html" -- "$cur"); return ;;
+    --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$cur"); return ;;
+    --rank | --rank-from | --step-marker | --function | --top | --jobs | -j | --from | --to) return ;;
+    -o | --output)
+      if [ "$command" = summarize ]; then
+        mapfile -t COMPREPLY < <(compgen -d -- "$cur")
+      else
+        mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+      fi
+      return ;;
+  esac
+  local options="--help --rank-from --jobs --quiet --verbose --output"
+  case $command in
+    analyze) options="$options --step-marker --format --color --rank --function --top" ;;
+    summarize) options="$options --step-marker --pack" ;;
+    export) options="$options --perfetto --rank --from --to" ;;
+    *) options="--help" ;;
+  esac
+  if [[ $cur == -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
+  else
+    mapfile -t COMPREPLY < <(compgen -f -- "$cur")
+  fi
+}
+complete -o filenames -F _eroica eroica

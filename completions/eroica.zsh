@@ -1,0 +1,56 @@
+#compdef eroica
+# zsh completion for eroica. Put it as _eroica into a folder of $fpath.
+
+_eroica() {
+  local -a commands input
+  commands=(
+    'analyze:show where the time goes'
+    'summarize:reduce each trace to a small pattern file'
+    'export:write a merged trace for a trace viewer'
+    'version:print the version'
+  )
+  input=(
+    '(-h --help)'{-h,--help}'[say how it is used]'
+    '--rank-from[read the rank off the path]:regular expression'
+    '(-j --jobs)'{-j,--jobs}'[most traces in memory at once]:number'
+    '(-q --quiet -v --verbose)'{-q,--quiet}'[errors only on stderr]'
+    '(-q --quiet -v --verbose)'{-v,--verbose}'[say what is done]'
+    '*:trace, folder or pattern file:_files'
+  )
+  if (( CURRENT == 2 )); then
+    _describe command commands
+    _values option --help --version
+    return
+  fi
+  local command=$words[2]
+  shift words
+  (( CURRENT-- ))
+  case $command in
+    analyze)
+      _arguments $input \
+        '--step-marker[annotation or function that begins each step]:name' \
+        '--format[form of the report]:format:(text json html)' \
+        '(-o --output)'{-o,--output}'[write to this file]:file:_files' \
+        '--color[colours]:when:(auto always never)' \
+        '*--rank[only this rank]:rank' \
+        '--function[all about one function]:name' \
+        '--top[list this many functions]:number'
+      ;;
+    summarize)
+      _arguments $input \
+        '--step-marker[annotation or function that begins each step]:name' \
+        '(-o --output)'{-o,--output}'[folder to write into]:folder:_files -/' \
+        '--pack[one file a host]'
+      ;;
+    export)
+      _arguments $input \
+        '--perfetto[one merged trace]' \
+        '(-o --output)'{-o,--output}'[file to write]:file:_files' \
+        '*--rank[only this rank]:rank' \
+        '--from[only what ends after this time]:ms' \
+        '--to[only what begins before this time]:ms'
+      ;;
+  esac
+}
+
+_eroica "$@"

@@ -1,0 +1,54 @@
+#include <clocale>
+#include <cstdio>
+#include <exception>
+#include <new>
+
+#include "cli/commands.h"
+#include "cli/logging.h"
+#include "cli/options.h"
+#include "cli/output.h"
+
+namespace eroica {
+namespace {
+
+int leave(const Leave& leave) {
+  std::fputs(leave.err.c_str(), stderr);
+  return write_stdout(leave.out) ? leave.status : kExitNoOutput;
+}
+
+LogLevel level(const InputOptions& options) {
+  if (options.quiet) return LogLevel::kQuiet;
+  return options.verbose ? LogLevel::kVerbose : LogLevel::kNormal;
+}
+
+struct Run {
+  int operator()(const Leave& command) const { return leave(command); }
+  int operator()(const AnalyzeOptions& command) const {
+    Log log(level(command.input));
+    return run_analyze(command, log);
+  }
+  int operator()(const SummarizeOptions& command) const {
+    Log log(level(command.input));
+    return run_summarize(command, log);
+  }
+  int operator()(const ExportOptions& command) const {
+    Log log(level(command.input));
+    return run_export(command, log);
+  }
+};
+
+}  // namespace
+}  // namespace eroica
+
+int main(int argc, char** argv) {
+  eroica::prepare_standard_streams();
+  (void)std::setlocale(LC_CTYPE, "");
+  try {
+    return std::visit(eroica::Run{}, eroica::parse_command_line(argc, argv));
+  } catch (const std::bad_alloc&) {
+    std::fputs("eroica: error: not enough memory; fewer --jobs may help\n", stderr);
+  } catch (const std::exception& failure) {
+    std::fprintf(stderr, "eroica: error: %s\n", failure.what());
+  }
+  return eroica::kExitNoInput;
+}

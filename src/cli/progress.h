@@ -1,0 +1,23 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+namespace eroica {
+
+/// Is told how far a run is; may be called from several threads at once.
+class ProgressSink {
+ public:
+  virtual ~ProgressSink() = default;
+  virtual void begin(uint64_t total_bytes, size_t files) = 0;
+  virtual void advance(uint64_t bytes) = 0;
+  virtual void file_done() = 0;
+  virtual void end() = 0;
+};
+
+/// A line on stderr that keeps itself up to date, ten times a second at most, and is wiped in the end; nothing at all
+/// where stderr is no terminal or `quiet`.
+std::unique_ptr<ProgressSink> terminal_progress(bool quiet);
+
+}  // namespace eroica

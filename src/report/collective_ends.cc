@@ -1,0 +1,88 @@
+#include "report/collective_ends.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/hash.h"
+#include "base/saturate.h"
+#include "pattern/collectives.h"
+
+namespace eroica {
+namespace {
+
+/// The arguments linked to an event, nullptr where there are none.
+const CollectiveArgs* args_of(const Trace& trace, const Track& track, const Event& event) {
+  uint32_t index = 0;
+  if (track.device) {
+    index = event.category == Category::kKernel ? trace.launches[event.detail].collective : 0;
+  } else {
+    index = trace.op_args[event.detail].collective;
+  }
+  return index == 0 ? nullptr : &trace.collectives[index];
+}
+
+bool is_barrier(std::string_view kind) {
+  static constexpr std::array<std::string_view, 4> kBarriers = {"all_reduce", "all_gather", "reduce_scatter",
+                                                                "barrier"};
+  return std::ranges::find(kBarriers, kind) != kBarriers.end();
+}
+
+}  // namespace
+
+CollectiveReader::CollectiveReader(const Trace& trace)
+    : trace_(trace), kernel_names_(trace.names.size()), host_names_(trace.names.size()) {
+  for (uint32_t name = 0; name < trace.names.size(); ++name) {
+    kernel_names_[name] = is_collective_kernel(trace.names.text(name));
+    host_names_[name] = is_host_collective(trace.names.text(name));
+  }
+}
+
+bool CollectiveReader::runs(const Track& track, const Event& event) const {
+  if (!track.device) return event.category == Category::kAnnotation && host_names_[event.name];
+  return event.category == Category::kKernel &&
+         (trace_.launches[event.detail].collective != 0 || kernel_names_[event.name]);
+}
+
+CollectiveFacts CollectiveReader::facts(const Track& track, const Event& event) const {
+  CollectiveFacts facts;
+  const auto text = [&](uint32_t name) { return std::string(trace_.names.text(name)); };
+  const CollectiveArgs* args = args_of(trace_, track, event);
+  if (args != nullptr) {
+    facts.kind = collective_kind(trace_.names.text(args->kind));
+    facts.group = text(args->group_name);
+    if (facts.group.empty()) facts.group = text(args->group_desc);
+    if (args->group_ranks != 0) facts.group += (facts.group.empty() ? "" : " ") + text(args->group_ranks);
+    facts.sequence = args->sequence;
+    const int64_t element_bytes = dtype_bytes(trace_.names.text(args->dtype));
+    const int64_t elements = std::max(args->in_elements, args->out_elements);
+    if (elements >= 0 && element_bytes > 0) facts.bytes = saturating_multiply(elements, element_bytes);
+    facts.peer = std::max(args->src_rank, args->dst_rank);
+  }
+  if (facts.kind.empty() || facts.kind == "collective") facts.kind = collective_kind(trace_.names.text(event.name));
+  if (facts.bytes < 0 && !track.device) {
+    const OpArgs& op = trace_.op_args[event.detail];
+    facts.bytes = payload_bytes(trace_.names.text(op.input_dims), trace_.names.text(op.input_types));
+  }
+  facts.barrier = is_barrier(facts.kind);
+  return facts;
+}
+
+std::vector<CollectiveEnd> collective_ends(const Trace& trace) {
+  const CollectiveReader reader(trace);
+  std::vector<CollectiveEnd> ends;
+  for (const Track& track : trace.tracks) {
+    for (const Event& event : track.events) {
+      if (!reader.runs(track, event)) continue;
+      const CollectiveFacts facts = reader.facts(track, event);
+      if (!facts.barrier) continue;
+      // Sizes are left to one key: more ends make a surer fingerprint. Numbers count all kinds of a group.
+      const uint64_t group = hash_bytes(facts.group);
+      ends.push_back({facts.sequence >= 0 ? group : hash_combine(hash_bytes(facts.kind), group), facts.sequence,
+                      saturating_add(trace.base_unix_ns, event.end_ns())});
+    }
+  }
+  return ends;
+}
+
+}  // namespace eroica

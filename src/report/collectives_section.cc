@@ -1,0 +1,130 @@
+#include <algorithm>
+#include <map>
+#include <tuple>
+
+#include "base/robust.h"
+#include "report/sections.h"
+
+namespace eroica {
+namespace {
+
+/// What makes rows of different ranks one row.
+struct Key {
+  std::string kind;
+  std::string group;
+  std::string group_desc;
+  std::string dtype;
+  auto operator<=>(const Key&) const = default;
+};
+
+struct Place {
+  const RankView* rank;
+  uint32_t summary;
+  [[nodiscard]] const CollectiveSummary& pattern() const { return rank->pattern->collectives[summary]; }
+};
+
+struct PerStep {
+  double count = 0;
+  double bytes = 0;
+};
+
+bool counted(const RankView& view, int64_t start_ns) {
+  return std::ranges::any_of(view.basis.counted, [&](uint32_t i) {
+    const StepPattern& step = view.pattern->steps[i];
+    return step.start_ns <= start_ns && start_ns < step.start_ns + step.duration_ns;
+  });
+}
+
+/// Counts the single instances inside the counted steps where all of them are known, else scales the window's sums.
+PerStep per_step(const Place& place) {
+  const RankView& view = *place.rank;
+  const CollectiveSummary& pattern = place.pattern();
+  PerStep scaled{static_cast<double>(pattern.count) * view.basis.scale,
+                 static_cast<double>(pattern.bytes) * view.basis.scale};
+  if (view.basis.per_window || view.pattern->instance_sampling != 0) return scaled;
+  PerStep exact;
+  uint64_t known = 0;
+  for (const CollectiveInstance& instance : view.pattern->instances) {
+    if (instance.summary != place.summary) continue;
+    ++known;
+    if (!counted(view, instance.start_ns)) continue;
+    exact.count += 1;
+    exact.bytes += static_cast<double>(instance.bytes);
+  }
+  if (known != pattern.count) return scaled;
+  const auto steps = static_cast<double>(view.basis.counted.size());
+  return {exact.count / steps, exact.bytes / steps};
+}
+
+/// Rates of the single instances in GB/s; where none are known, one mean rate at a low quantile of the durations.
+/// What lies outside the counted steps may have been cut by the window, and would seem fast.
+void add_rates(const Place& place, std::vector<double>& rates) {
+  const size_t before = rates.size();
+  for (const CollectiveInstance& instance : place.rank->pattern->instances) {
+    if (instance.summary != place.summary || instance.bytes <= 0 || instance.duration_ns <= 0) continue;
+    if (!place.rank->basis.per_window && !counted(*place.rank, instance.start_ns)) continue;
+    rates.push_back(static_cast<double>(instance.bytes) / static_cast<double>(instance.duration_ns));
+  }
+  const CollectiveSummary& pattern = place.pattern();
+  const int64_t fast_ns = pattern.durations.quantile(0.1);
+  if (rates.size() == before && pattern.bytes > 0 && pattern.count > 0 && fast_ns > 0) {
+    rates.push_back(static_cast<double>(pattern.bytes) / static_cast<double>(pattern.count) /
+                    static_cast<double>(fast_ns));
+  }
+}
+
+CollectiveRow collective_row(const Key& key, const std::vector<Place>& places) {
+  CollectiveRow row;
+  row.kind = key.kind;
+  row.group = key.group;
+  row.group_desc = key.group_desc;
+  row.dtype = key.dtype;
+  QuantileSketch durations;
+  std::vector<double> rates;
+  for (const Place& place : places) {
+    const CollectiveSummary& pattern = place.pattern();
+    const StepBasis& basis = place.rank->basis;
+    const auto& groups = place.rank->pattern->groups;
+    if (pattern.group < groups.size()) row.group_size = std::max(row.group_size, groups[pattern.group].size);
+    durations.merge(pattern.durations);
+    add_rates(place, rates);
+    const PerStep mean = per_step(place);
+    const auto ranks = static_cast<double>(places.size());
+    row.count_per_step += mean.count / ranks;
+    row.bytes_per_step += mean.bytes / ranks;
+    row.exposed_ms_per_step += basis.per_step_ms(pattern.exposed_ns) / ranks;
+    const double total_ms = !basis.per_window && !pattern.step_total_us.empty()
+                                ? mean_step_ms(basis, pattern.step_total_us)
+                                : basis.per_step_ms(pattern.total_ns);
+    row.ranks.push_back({place.rank->pattern->rank, pattern.count, pattern.bytes, total_ms,
+                         static_cast<double>(pattern.durations.quantile(0.5)) * 1e-3});
+  }
+  row.duration = duration_quantiles(durations, 0);
+  if (!rates.empty()) row.gigabytes_per_s = quantile(rates, 0.9);
+  return row;
+}
+
+}  // namespace
+
+std::vector<CollectiveRow> collectives_section(std::span<const RankView> ranks) {
+  std::map<Key, std::vector<Place>> by_key;
+  for (const RankView& view : ranks) {
+    const RankPattern& pattern = *view.pattern;
+    for (uint32_t i = 0; i < pattern.collectives.size(); ++i) {
+      const CollectiveSummary& summary = pattern.collectives[i];
+      const bool known = summary.group < pattern.groups.size();
+      by_key[{summary.kind, known ? pattern.groups[summary.group].name : "",
+              known ? pattern.groups[summary.group].desc : "", summary.dtype}]
+          .push_back({&view, i});
+    }
+  }
+  std::vector<CollectiveRow> rows;
+  rows.reserve(by_key.size());
+  for (const auto& [key, places] : by_key) rows.push_back(collective_row(key, places));
+  std::ranges::stable_sort(rows, [](const CollectiveRow& a, const CollectiveRow& b) {
+    return std::tie(b.exposed_ms_per_step, a.kind, a.group) < std::tie(a.exposed_ms_per_step, b.kind, b.group);
+  });
+  return rows;
+}
+
+}  // namespace eroica

@@ -1,0 +1,215 @@
+#include "report/document.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include <fmt/format.h>
+
+#include "report/rank_list.h"
+#include "report/sections.h"
+
+namespace eroica {
+namespace {
+
+/// Signals without which little can be said of a job's hardware.
+std::vector<std::string> basic_signals(bool gpu_job) {
+  std::vector<std::string> signals{"cpu.run"};
+  if (gpu_job) signals.insert(signals.end(), {"gpu.sm_active", "gpu.sm_clock"});
+  return signals;
+}
+
+bool has_signal(const RankPattern& pattern, const std::string& metric) {
+  return std::ranges::any_of(pattern.functions, [&](const FunctionPattern& function) {
+    return std::ranges::any_of(function.hardware, [&](const HardwareUse& use) { return use.metric == metric; });
+  });
+}
+
+std::vector<std::string> signals_missing(std::span<const RankPattern* const> patterns) {
+  std::set<std::string> missing;
+  for (const RankPattern* pattern : patterns) {
+    for (const std::string& metric : basic_signals(pattern->gpu_job)) {
+      if (!has_signal(*pattern, metric)) missing.insert(metric);
+    }
+  }
+  return {missing.begin(), missing.end()};
+}
+
+std::vector<const RankPattern*> by_rank(std::span<const RankPattern> patterns) {
+  std::vector<const RankPattern*> sorted;
+  for (const RankPattern& pattern : patterns) sorted.push_back(&pattern);
+  std::ranges::sort(sorted, {}, [](const RankPattern* pattern) { return pattern->rank; });
+  return sorted;
+}
+
+std::vector<int32_t> ranks_of(std::span<const RankPattern* const> patterns) {
+  std::vector<int32_t> ranks;
+  for (const RankPattern* pattern : patterns) ranks.push_back(pattern->rank);
+  return ranks;
+}
+
+Coverage coverage(std::span<const RankPattern* const> patterns, int32_t world_size) {
+  std::set<std::string> hosts;
+  for (const RankPattern* pattern : patterns) {
+    if (!pattern->host.empty()) hosts.insert(pattern->host);
+  }
+  return {world_size, patterns.size(), hosts.size(), signals_missing(patterns)};
+}
+
+ImportSection import_section(std::span<const RankPattern* const> patterns) {
+  ImportSection sum;
+  for (const RankPattern* pattern : patterns) {
+    sum.events += pattern->import.events;
+    sum.bytes += pattern->import.bytes;
+    sum.defects.merge(pattern->import.defects);
+  }
+  return sum;
+}
+
+/// The longest window; each rank's clock is its own, so the earliest start is only where to look.
+WindowSection window_section(std::span<const RankPattern* const> patterns) {
+  WindowSection window;
+  int64_t longest_ns = 0;
+  for (const RankPattern* pattern : patterns) {
+    const int64_t start = pattern->window_start_unix_ns;
+    if (window.start_unix_ns == 0 || (start != 0 && start < window.start_unix_ns)) {
+      window.start_unix_ns = start;
+    }
+    longest_ns = std::max(longest_ns, pattern->window_ns);
+  }
+  window.duration_ms = static_cast<double>(longest_ns) * 1e-6;
+  return window;
+}
+
+Status check_ranks(std::span<const int32_t> wanted, std::span<const int32_t> present) {
+  std::vector<int32_t> unknown;
+  for (const int32_t rank : wanted) {
+    if (!std::ranges::binary_search(present, rank)) unknown.push_back(rank);
+  }
+  if (unknown.empty()) return ok_status();
+  return Error{Error::Kind::kInvalid,
+               fmt::format("there is no {}; there is: {}", rank_list(unknown), rank_list(present))};
+}
+
+/// Same text on several ranks: told once, with the ranks.
+void add_rank_notes(std::span<const RankView> ranks, std::vector<std::string>& notes) {
+  std::vector<std::pair<std::string, std::vector<int32_t>>> by_text;  // by first rank
+  std::map<std::string, size_t> index;
+  for (const RankView& view : ranks) {
+    for (const std::string& note : view.pattern->import.notes) {
+      const auto [place, inserted] = index.try_emplace(note, by_text.size());
+      if (inserted) by_text.push_back({note, {}});
+      by_text[place->second].second.push_back(view.pattern->rank);
+    }
+  }
+  for (const auto& [text, where] : by_text) {
+    notes.push_back(fmt::format("{}: {}", rank_list(where), text));
+  }
+}
+
+void add_missing_ranks(std::span<const int32_t> present, int32_t world_size, std::vector<std::string>& notes) {
+  const std::string missing = missing_ranks(present, world_size);
+  if (!missing.empty()) notes.push_back(fmt::format("{} of {}: nothing to read", missing, world_size));
+}
+
+void add_basis_notes(std::span<const RankView> ranks, std::vector<std::string>& notes) {
+  std::vector<int32_t> windows;
+  std::vector<int32_t> cut;
+  uint64_t irregular = 0;
+  for (const RankView& view : ranks) {
+    if (view.basis.per_window) {
+      windows.push_back(view.pattern->rank);
+      continue;
+    }
+    const StepPattern& first = view.pattern->steps[view.basis.counted.front()];
+    if (!first.complete || first.irregular) cut.push_back(view.pattern->rank);
+    for (const StepPattern& step : view.pattern->steps) irregular += step.irregular ? 1 : 0;
+  }
+  if (!windows.empty()) {
+    notes.push_back(
+        fmt::format("{}: no steps were found, so all figures are for the whole window; --step-marker "
+                    "NAME names an annotation or function that begins each step",
+                    rank_list(windows)));
+  }
+  if (!cut.empty()) {
+    notes.push_back(
+        fmt::format("{}: no complete regular step, so the figures are over the steps that "
+                    "the window cut",
+                    rank_list(cut)));
+  }
+  if (irregular > 0 && cut.empty()) {
+    notes.push_back(
+        fmt::format("irregular steps (evaluation, checkpoint, skipped optimizer step) are left out of the "
+                    "figures per step: {} over all ranks",
+                    irregular));
+  }
+}
+
+void add_job_notes(std::span<const RankPattern* const> patterns, std::vector<std::string>& notes) {
+  std::set<std::string> jobs;
+  for (const RankPattern* pattern : patterns) {
+    if (!pattern->job_id.empty()) jobs.insert(pattern->job_id);
+  }
+  if (jobs.size() > 1) {
+    notes.push_back(fmt::format("these ranks are of different jobs: {}", fmt::join(jobs, ", ")));
+  }
+}
+
+std::string some_functions(std::span<const RankView> ranks, const NameTable& names) {
+  constexpr size_t kExamples = 8;
+  std::string list;
+  const FunctionsSection known = functions_section(ranks, names, "", kExamples);
+  for (const FunctionRow& row : known.rows) list += fmt::format("\n  {:016x}  {}", row.id, row.name);
+  if (known.left_out > 0) list += fmt::format("\n  … and {} more (--top 0 lists all)", known.left_out);
+  return list.empty() ? " none at all" : list;
+}
+
+}  // namespace
+
+Result<Document> build_document(std::span<const RankPattern> patterns, const NameTable& names,
+                                const DocumentOptions& options) {
+  if (patterns.empty()) return Error{Error::Kind::kInvalid, "there is no rank to report on"};
+  const std::vector<const RankPattern*> all = by_rank(patterns);
+  const std::vector<int32_t> present = ranks_of(all);
+  if (const Status status = check_ranks(options.ranks, present); !status) return status.error();
+
+  std::vector<RankView> selected;
+  for (const RankPattern* pattern : all) {
+    if (options.ranks.empty() || std::ranges::find(options.ranks, pattern->rank) != options.ranks.end()) {
+      selected.push_back({pattern, step_basis(*pattern)});
+    }
+  }
+
+  Document document;
+  for (const RankPattern* pattern : all) {
+    if (document.job_id.empty()) document.job_id = pattern->job_id;
+    document.world_size = std::max(document.world_size, pattern->world_size);
+  }
+  document.window = window_section(all);
+  document.coverage = coverage(all, document.world_size);
+  document.import = import_section(all);
+
+  Profile& profile = document.profile;
+  profile.steps = steps_section(selected);
+  profile.time = time_section(selected);
+  FunctionsSection functions = functions_section(selected, names, options.function, options.top);
+  if (!options.function.empty() && functions.rows.empty() && functions.left_out == 0) {
+    return Error{Error::Kind::kInvalid,
+                 fmt::format("no function's name, file or id matches '{}'; those that explain most:{}",
+                             options.function, some_functions(selected, names))};
+  }
+  profile.functions = std::move(functions.rows);
+  profile.functions_left_out = functions.left_out;
+  profile.function_detail = !options.function.empty();
+  profile.rank_detail = !options.ranks.empty();
+  profile.collectives = collectives_section(selected);
+
+  profile.notes = options.notes;
+  add_missing_ranks(present, document.world_size, profile.notes);
+  add_job_notes(all, profile.notes);
+  add_basis_notes(selected, profile.notes);
+  add_rank_notes(selected, profile.notes);
+  return document;
+}
+
+}  // namespace eroica

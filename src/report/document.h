@@ -1,0 +1,225 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "pattern/pattern.h"
+
+namespace eroica {
+
+/// A value for each class of time.
+using PerClass = std::array<double, kTimeClassCount>;
+
+/// "Per step" means the mean over a rank's complete regular steps; where it has none, over all its steps; where no
+/// steps were found, the figures are those of the whole window (`per_window`).
+
+struct StepRow {
+  int64_t number = 0;
+  double start_ms = 0;  ///< since the window's start, own clock
+  double duration_ms = 0;
+  bool complete = true;
+  bool irregular = false;
+  double fetch_ms = 0;
+  PerClass ms{};  ///< for the text report; the JSON keeps it per rank only
+};
+
+struct RankSteps {
+  int32_t rank = -1;
+  std::vector<StepRow> steps;
+};
+
+/// Over the counted steps of all ranks.
+struct StepTimes {
+  double median_ms = 0;
+  double p95_ms = 0;
+  double slowest_ms = 0;
+  int64_t slowest_step = 0;
+  int32_t slowest_rank = -1;
+};
+
+struct StepsSection {
+  std::string source;  ///< "marker", "profiler_step", "sequence", "window"; "mixed" where ranks differ
+  std::string note;
+  uint64_t count = 0;              ///< most steps that a rank has, incomplete ones included; 0 where none were found
+  uint64_t complete = 0;           ///< most complete regular steps that a rank has
+  std::optional<StepTimes> times;  ///< absent: no rank has steps
+  std::vector<RankSteps> ranks;
+};
+
+struct ClassSpread {
+  double median_ms = 0;
+  double min_ms = 0;
+  double max_ms = 0;
+  int32_t max_rank = -1;
+  double share = 0;  ///< mean over ranks
+};
+
+struct RankStepTimes {
+  double median_ms = 0;
+  double p95_ms = 0;
+  double slowest_ms = 0;
+};
+
+struct RankTime {
+  int32_t rank = -1;
+  std::string host;
+  std::string device;
+  bool per_window = false;
+  uint64_t steps = 0;  ///< that were counted
+  double window_ms = 0;
+  std::optional<RankStepTimes> step_ms;  ///< absent when per_window
+  PerClass ms{};                         ///< per step
+  PerClass share{};
+  double fetch_median_ms = 0;
+  double fetch_max_ms = 0;
+};
+
+struct TimeSection {
+  std::array<ClassSpread, kTimeClassCount> over_ranks{};
+  std::vector<RankTime> ranks;
+};
+
+/// Over all selected ranks; one that never ran the function counts as 0.
+struct Spread {
+  double median = 0;
+  double max = 0;
+  int32_t max_rank = -1;
+};
+
+struct DurationQuantiles {
+  double p50_us = 0;
+  double p99_us = 0;
+  double max_us = 0;
+};
+
+struct IssuerRow {
+  std::string name;
+  std::string file;
+  int32_t line = 0;
+  double total_ms_per_step = 0;  ///< mean over ranks
+};
+
+struct FunctionOnRank {
+  int32_t rank = -1;
+  double exposed_ms = 0;  ///< this and the next two: per step
+  double total_ms = 0;
+  double self_ms = 0;
+  uint64_t executions = 0;  ///< in the window
+  double p50_us = 0;
+  double p99_us = 0;
+  std::vector<double> step_exposed_ms;  ///< along RankSteps::steps; only where detail was asked for
+};
+
+struct HardwareRow {
+  int32_t rank = -1;
+  std::string entity;
+  std::string metric;
+  std::string unit;
+  double mean = 0;
+  double deviation = 0;
+};
+
+struct FunctionRow {
+  uint64_t id = 0;
+  std::string name;
+  std::string full;  ///< empty where `name` is whole
+  FunctionKind kind = FunctionKind::kPython;
+  std::string file;
+  int32_t line = 0;
+  std::vector<std::string> path;
+  std::vector<IssuerRow> issuers;  ///< by time; the JSON keeps the first unless detail was asked for
+  double executions_per_step = 0;  ///< median over the ranks that ran it
+  Spread exposed_ms;               ///< these three: per step
+  Spread total_ms;
+  Spread self_ms;
+  double share = 0;  ///< of a step, mean over ranks
+  DurationQuantiles duration;
+  std::vector<FunctionOnRank> ranks;
+  std::vector<HardwareRow> hardware;
+};
+
+struct CollectiveOnRank {
+  int32_t rank = -1;
+  uint64_t count = 0;  ///< in the window
+  int64_t bytes = 0;   ///< in the window
+  double total_ms_per_step = 0;
+  double p50_us = 0;
+};
+
+struct CollectiveRow {
+  std::string kind;
+  std::string group;
+  std::string group_desc;
+  int32_t group_size = -1;
+  std::string dtype;
+  double count_per_step = 0;  ///< these and the next: mean over the ranks that took part
+  double bytes_per_step = 0;
+  DurationQuantiles duration;
+  double exposed_ms_per_step = 0;
+  /// Payload bytes over the duration of the fast instances (algorithm bandwidth, not bus bandwidth): instances at
+  /// the 90th percentile of the rate, so that waiting for late ranks counts little. Absent: bytes are not known.
+  std::optional<double> gigabytes_per_s;
+  std::vector<CollectiveOnRank> ranks;
+};
+
+struct Profile {
+  StepsSection steps;
+  TimeSection time;
+  std::vector<FunctionRow> functions;
+  uint64_t functions_left_out = 0;  ///< known, but beyond the limit that was asked for
+  bool function_detail = false;     ///< a function was asked for by name
+  bool rank_detail = false;         ///< ranks were asked for by number
+  std::vector<CollectiveRow> collectives;
+  std::vector<std::string> notes;
+};
+
+struct ImportSection {
+  uint64_t events = 0;
+  uint64_t bytes = 0;
+  Defects defects;
+};
+
+struct Coverage {
+  int32_t ranks_expected = -1;  ///< −1: unknown
+  uint64_t ranks_seen = 0;
+  uint64_t hosts_seen = 0;
+  std::vector<std::string> signals_missing;  ///< basic signals that some rank had no samples of
+};
+
+struct WindowSection {
+  int64_t start_unix_ns = 0;
+  double duration_ms = 0;
+};
+
+/// What is known about one window of a job: everything that any report shows. A plain value; the writers (text.h,
+/// json.h, html.h) only lay it out.
+struct Document {
+  std::string job_id;
+  int32_t world_size = -1;
+  bool healthy = true;
+  WindowSection window;
+  Coverage coverage;
+  ImportSection import;
+  Profile profile;
+};
+
+struct DocumentOptions {
+  std::vector<int32_t> ranks{};      ///< only these; empty = all
+  std::string function{};            ///< only functions whose name or file holds this, or with this id; empty = all
+  size_t top = 100;                  ///< most functions to list
+  std::vector<std::string> notes{};  ///< what the run has to say: inputs that were passed over …
+};
+
+/// Puts the patterns of all ranks into one document. Ranks must differ; their order does not matter. Errors: kInvalid
+/// when a rank or function that was asked for does not exist (the message says what does), or when nothing was given.
+Result<Document> build_document(std::span<const RankPattern> patterns, const NameTable& names,
+                                const DocumentOptions& options);
+
+[[nodiscard]] std::string_view step_source_name(StepSource source);
+
+}  // namespace eroica

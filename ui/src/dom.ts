@@ -1,0 +1,49 @@
+// Elements from values. Text of the document reaches the page through text nodes and attributes alone.
+
+export type Child = Node | string | null | undefined | false;
+type Attribute = string | number | boolean | null | undefined | ((event: Event) => void);
+export type Attributes = Record<string, Attribute>;
+
+export function append(parent: Node, children: readonly Child[]): void {
+  for (const child of children) {
+    if (child === null || child === undefined || child === false) continue;
+    parent.appendChild(typeof child === "string" ? document.createTextNode(child) : child);
+  }
+}
+
+/** h("p", { class: "note" }, "text"): functions become event listeners, null and false leave an attribute out. */
+export function h<K extends keyof HTMLElementTagNameMap>(
+  tag: K, attributes: Attributes = {}, ...children: Child[]
+): HTMLElementTagNameMap[K] {
+  const element = document.createElement(tag);
+  for (const [name, value] of Object.entries(attributes)) {
+    if (value === null || value === undefined || value === false) continue;
+    if (typeof value === "function") element.addEventListener(name.replace(/^on/, ""), value);
+    else element.setAttribute(name, value === true ? "" : String(value));
+  }
+  append(element, children);
+  return element;
+}
+
+let ids = 0;
+export const uniqueId = (prefix: string): string => `${prefix}-${++ids}`;
+
+export function select(
+  label: string, options: readonly (readonly [string, string])[], chosen: string, onChange: (value: string) => void,
+): HTMLElement {
+  const menu = h("select", { onchange: () => onChange(menu.value) },
+    ...options.map(([value, text]) => h("option", { value, selected: value === chosen }, text)));
+  return h("label", { class: "control" }, h("span", {}, label), menu);
+}
+
+/** A section with its heading, reached by the links at the top. */
+export function section(id: string, title: string, ...children: Child[]): HTMLElement {
+  const heading = `${id}-title`;
+  return h("section", { id, "aria-labelledby": heading }, h("h2", { id: heading }, title), ...children);
+}
+
+/** Values by name, as a definition list. */
+export function facts(entries: readonly (readonly [string, Child])[]): HTMLElement {
+  return h("dl", { class: "facts" },
+    ...entries.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
