@@ -83,7 +83,7 @@ CollectiveWords words_of(const Trace& trace, const CollectiveRun& run, const Iss
   uint32_t collective = 0;
   if (trace.tracks[run.track].device) {
     collective = trace.launches[event.detail].collective;
-    if (const Launched* launch = event.id == Event::kNoId ? nullptr : lookup.launch_of(event.id)) {
+    if (const Launched* launch = lookup.launch_of(event.id)) {
       op_args = launch->comm;
     }
   }

@@ -166,6 +166,10 @@ void HostWalk::push(const Event& event, Role role) {
       frame.comm = event.detail;
     }
   }
+  if (event.category == Category::kOperator && event.id != Event::kNoId) {
+    const uint32_t user = user_of(frame);
+    operators.push_back({event.id, user != kNoSlot ? user : frame.slot});
+  }
   if (event.category == Category::kOperator && event.link != Event::kNoId) {
     frame.sequence = event.link;
     if (const uint32_t user = user_of(frame); user != kNoSlot) {

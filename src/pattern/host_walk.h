@@ -27,6 +27,12 @@ struct Launched {
   uint32_t comm;      ///< index in Trace::op_args of the enclosing communication operator, 0 = none
 };
 
+/// Which code ran the operator of an External id.
+struct OperatorIssuer {
+  uint32_t external_id;
+  uint32_t issuer;  ///< slot of the user's Python function, else of the operator
+};
+
 /// A framework operator that issued a collective.
 struct CommCall {
   int64_t start_ns;  ///< since the window's start
@@ -58,6 +64,7 @@ class HostWalk {
   std::vector<Launched> launches;
   std::vector<ForwardOp> forward_ops;
   std::vector<CommCall> comm_calls;
+  std::vector<OperatorIssuer> operators;
   /// Time of operators per (operator slot, user's Python slot), for naming the lines that run them.
   std::unordered_map<uint64_t, int64_t> issued_ns;
 

@@ -8,41 +8,52 @@
 
 namespace eroica {
 
-IssuerLookup::IssuerLookup(std::vector<Launched> launches, std::vector<ForwardOp> forward_ops)
-    : launches_(std::move(launches)), forward_ops_(std::move(forward_ops)) {
-  const auto by_correlation = [](const Launched& a, const Launched& b) { return a.correlation < b.correlation; };
-  const auto by_sequence = [](const ForwardOp& a, const ForwardOp& b) { return a.sequence < b.sequence; };
-  if (!std::is_sorted(launches_.begin(), launches_.end(), by_correlation)) {
-    std::stable_sort(launches_.begin(), launches_.end(), by_correlation);
+namespace {
+
+template <typename T>
+void sort_by(std::vector<T>& values, uint32_t T::*key) {
+  const auto before = [&](const T& a, const T& b) { return a.*key < b.*key; };
+  if (!std::is_sorted(values.begin(), values.end(), before)) {
+    std::stable_sort(values.begin(), values.end(), before);
   }
-  if (!std::is_sorted(forward_ops_.begin(), forward_ops_.end(), by_sequence)) {
-    std::stable_sort(forward_ops_.begin(), forward_ops_.end(), by_sequence);
-  }
+}
+
+template <typename T>
+const T* find_by(const std::vector<T>& values, uint32_t T::*key, uint32_t wanted) {
+  const auto found = std::lower_bound(values.begin(), values.end(), wanted,
+                                      [&](const T& value, uint32_t other) { return value.*key < other; });
+  return wanted != Event::kNoId && found != values.end() && (*found).*key == wanted ? &*found : nullptr;
+}
+
+}  // namespace
+
+IssuerLookup::IssuerLookup(HostWalk& walk)
+    : launches_(std::move(walk.launches)),
+      forward_ops_(std::move(walk.forward_ops)),
+      operators_(std::move(walk.operators)) {
+  sort_by(launches_, &Launched::correlation);
+  sort_by(forward_ops_, &ForwardOp::sequence);
+  sort_by(operators_, &OperatorIssuer::external_id);
 }
 
 const Launched* IssuerLookup::launch_of(uint32_t correlation) const {
-  const auto found =
-      std::lower_bound(launches_.begin(), launches_.end(), correlation,
-                       [](const Launched& launch, uint32_t wanted) { return launch.correlation < wanted; });
-  return found != launches_.end() && found->correlation == correlation ? &*found : nullptr;
+  return find_by(launches_, &Launched::correlation, correlation);
 }
 
-uint32_t IssuerLookup::issuer_of(const Launched& launch) const {
-  if (launch.sequence != Event::kNoId) {
-    const auto found = std::lower_bound(forward_ops_.begin(), forward_ops_.end(), launch.sequence,
-                                        [](const ForwardOp& op, uint32_t wanted) { return op.sequence < wanted; });
-    if (found != forward_ops_.end() && found->sequence == launch.sequence) {
-      return found->issuer;
-    }
+uint32_t IssuerLookup::issuer_of(const Event& device_event) const {
+  const Launched* launch = launch_of(device_event.id);
+  if (launch == nullptr) {
+    const OperatorIssuer* op = find_by(operators_, &OperatorIssuer::external_id, device_event.link);
+    return op == nullptr ? kNoSlot : op->issuer;
   }
-  return launch.issuer;
+  const ForwardOp* forward = find_by(forward_ops_, &ForwardOp::sequence, launch->sequence);
+  return forward == nullptr ? launch->issuer : forward->issuer;
 }
 
 void add_device_issuers(const Trace& trace, const WindowClip& window, const IssuerLookup& lookup, FunctionSlots& slots,
                         const DeviceWork& work, IssuedNs& issued) {
   const auto add = [&](const Event& event, uint32_t slot, int64_t ns) {
-    const Launched* launch = event.id == Event::kNoId ? nullptr : lookup.launch_of(event.id);
-    const uint32_t issuer = launch == nullptr ? kNoSlot : lookup.issuer_of(*launch);
+    const uint32_t issuer = lookup.issuer_of(event);
     if (issuer != kNoSlot) {
       issued[issued_key(slot, issuer)] += ns;
     }
@@ -67,7 +78,6 @@ void add_device_issuers(const Trace& trace, const WindowClip& window, const Issu
     }
   }
 }
-
 
 void add_host_collective_issuers(const Trace& trace, std::vector<CommCall> calls, const DeviceWork& work,
                                  IssuedNs& issued) {

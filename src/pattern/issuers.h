@@ -16,18 +16,21 @@ using IssuedNs = std::unordered_map<uint64_t, int64_t>;
 inline uint64_t issued_key(uint32_t slot, uint32_t issuer) { return (uint64_t{slot} << 32) | issuer; }
 
 /// Finds the code that launched device work: by correlation to the launching call, from there to the user's Python
-/// frame around it, or, on autograd's threads, by sequence number to the frame that ran the forward operator.
+/// frame around it, or, on autograd's threads, by sequence number to the frame that ran the forward operator. Where
+/// the launching call was not recorded, by External id to the operator.
 class IssuerLookup {
  public:
-  IssuerLookup(std::vector<Launched> launches, std::vector<ForwardOp> forward_ops);
+  /// Takes what `walk` gathered, leaving it without.
+  explicit IssuerLookup(HostWalk& walk);
   /// nullptr: no launch with this correlation was recorded.
   [[nodiscard]] const Launched* launch_of(uint32_t correlation) const;
-  /// kNoSlot: unknown.
-  [[nodiscard]] uint32_t issuer_of(const Launched& launch) const;
+  /// The slot of the code that issued a device event, kNoSlot = unknown.
+  [[nodiscard]] uint32_t issuer_of(const Event& device_event) const;
 
  private:
-  std::vector<Launched> launches_;      // by correlation
-  std::vector<ForwardOp> forward_ops_;  // by sequence
+  std::vector<Launched> launches_;         // by correlation
+  std::vector<ForwardOp> forward_ops_;     // by sequence
+  std::vector<OperatorIssuer> operators_;  // by External id
 };
 
 /// Adds the time of all device work in the window to the functions that issued it.

@@ -128,7 +128,7 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   HostWalk walk(trace, slots, {window.start_ns, window.end_ns}, gpu_job);
   book_critical_path(trace, window, marks, work, walk, slots, attribution);
 
-  const IssuerLookup lookup(std::move(walk.launches), std::move(walk.forward_ops));
+  const IssuerLookup lookup(walk);
   IssuedNs issued = std::move(walk.issued_ns);
   add_device_issuers(trace, window, lookup, slots, work, issued);
   add_host_collective_issuers(trace, std::move(walk.comm_calls), work, issued);

@@ -9,7 +9,7 @@
 namespace eroica {
 
 struct SummarizeInput {
-  RankInput rank;  ///< who this is (its rank may still be unknown)
+  RankInput rank;       ///< who this is (its rank may still be unknown)
   std::string machine;  ///< of the rank's host, where it shares one with other hosts; empty = none
   std::string job_id;
   int32_t world_size = -1;

@@ -16,13 +16,13 @@ constexpr size_t kMostTextBytes = 4096;  // of one name or argument
 }  // namespace
 
 TraceJsonWriter::TraceJsonWriter(ByteSink sink, int64_t base_unix_ns) : sink_(std::move(sink)) {
-  buffer_ = fmt::format("{{\"schemaVersion\":1,\"displayTimeUnit\":\"ms\",\"baseTimeNanoseconds\":{},\"traceEvents\":[",
+  buffer_ = fmt::format(R"({{"schemaVersion":1,"displayTimeUnit":"ms","baseTimeNanoseconds":{},"traceEvents":[)",
                         base_unix_ns);
 }
 
 void TraceJsonWriter::begin_event(char phase, int64_t pid, int64_t tid) {
-  fmt::format_to(std::back_inserter(buffer_), "{}{{\"ph\":\"{}\",\"pid\":{},\"tid\":{}", first_event_ ? "\n" : ",\n",
-                 phase, pid, tid);
+  fmt::format_to(std::back_inserter(buffer_), R"({}{{"ph":"{}","pid":{},"tid":{})", first_event_ ? "\n" : ",\n", phase,
+                 pid, tid);
   first_event_ = false;
   first_member_ = false;
   ++events_;

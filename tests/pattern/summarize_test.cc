@@ -183,6 +183,27 @@ TEST(Summarize, KernelsKnowTheLineOfUserCodeThatIssuedThem) {
   }
 }
 
+TEST(Summarize, WithoutLaunchesTheExternalIdTells) {
+  TraceBuilder b;
+  b.python("train.py(5): main", 0, 100, 1);
+  b.host(Category::kOperator, "aten::mm", 15, 10).id = 901;
+  b.kernel("gemm", 30, 10, 5).link = 901;
+  const Reduced r = reduce(b, window_us(0, 100));
+  ASSERT_EQ(r.find("gemm")->issuers.size(), 1U);
+  EXPECT_EQ(r.find("gemm")->issuers[0].line, 5);
+}
+
+TEST(Summarize, HostCollectivesKnowWhoIssuedThem) {
+  TraceBuilder b;
+  b.python("train.py(5): main", 0, 100);
+  b.python("train.py(70): train_step", 10, 20);
+  b.host(Category::kOperator, "c10d::allreduce_", 12, 2);
+  b.host(Category::kAnnotation, "gloo:all_reduce", 20, 40, "201");
+  const Reduced r = reduce(b, window_us(0, 100));
+  ASSERT_EQ(r.find("gloo:all_reduce")->issuers.size(), 1U);
+  EXPECT_EQ(r.find("gloo:all_reduce")->issuers[0].line, 70);
+}
+
 TEST(Summarize, CollectivesKnowGroupSizeAndSequence) {
   TraceBuilder b;
   Event& with_args = b.kernel("ncclDevKernel_AllReduce_Sum_bf16_RING_LL(x)", 10, 10, 1);
