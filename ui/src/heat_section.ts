@@ -37,11 +37,10 @@ function draw(
   const rows = functions.map((profile): HeatRow => heatRow(exposed(profile), columns));
   const names = functions.map((_, i) => i);
   const positions = columns.map((_, i) => i);
-  const cells = rows.flatMap((row, y) => row.cells.flatMap((cell, x) => {
-    if (cell.valueMs === null) return [];
+  const cells = rows.flatMap((row, y) => row.cells.map((cell, x) => {
     const value = scale === "difference" ? contrast(cell.valueMs, row.medianMs, stepMs * FLOOR_SHARE)
       : row.maxMs > 0 ? cell.valueMs / row.maxMs : 0;
-    return [{ x, y, fill: heatColor(scale, value) }];
+    return { x, y, fill: heatColor(scale, value) };
   }));
   const used = Math.min(room, columns.length * MAX_CELL_WIDTH);
   const height = marginTop + 10 + functions.length * ROW_HEIGHT;
@@ -76,13 +75,12 @@ function draw(
         const [profile, row] = [functions[y]!, rows[y]!];
         const cell = row.cells[x]!;
         const group = cell.ranks.length > 1 ? `most unusual of ranks ${rankList(cell.ranks, 3)}` : "";
-        const value = cell.valueMs === null ? "not seen" : `${duration(cell.valueMs)} ${basis}`;
-        const rank = cell.rank ?? cell.ranks[0]!;
+        const value = `${duration(cell.valueMs)} ${basis}`;
         return {
           tip: [h("strong", { class: "code" }, shorten(profile.name, 60)), h("div", { class: "quiet" }, location(profile)),
-            tipRows([{ name: `rank ${rank}`, value }, { name: "median of all", value: duration(row.medianMs) }]),
+            tipRows([{ name: `rank ${cell.rank}`, value }, { name: "median of all", value: duration(row.medianMs) }]),
             group !== "" && h("div", { class: "quiet" }, group)],
-          spoken: `${profile.name}, rank ${rank}: ${value}, median ${duration(row.medianMs)}`,
+          spoken: `${profile.name}, rank ${cell.rank}: ${value}, median ${duration(row.medianMs)}`,
         };
       },
       activate: (y) => showFunction(functions[y]!, basis),

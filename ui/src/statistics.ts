@@ -104,26 +104,26 @@ export function stepBands(ranks: readonly RankSteps[]): StepBand[] {
 
 export interface HeatCell {
   readonly ranks: number[];
-  /** Of the rank in the group that departs most from the function's median; null: not seen on any. */
-  readonly valueMs: number | null;
-  readonly rank: number | null;
+  /** Of the rank in the group that departs most from the function's median. */
+  readonly valueMs: number;
+  readonly rank: number;
 }
 export interface HeatRow { readonly medianMs: number; readonly maxMs: number; readonly cells: HeatCell[] }
 
-/** One row of the heat map: a group of ranks is shown by its most unusual member, so that none is averaged away. */
+/**
+ * One row of the heat map: a group of ranks is shown by its most unusual member, so that none is averaged away.
+ * A rank that the function is not listed for spent nothing worth keeping on it: it counts as 0.
+ */
 export function heatRow(values: ReadonlyMap<number, number>, columns: readonly (readonly number[])[]): HeatRow {
-  const known = [...values.values()];
-  const medianMs = known.length > 0 ? median(known) : 0;
+  const valueOf = (rank: number): number => values.get(rank) ?? 0;
+  const all = columns.flat().map(valueOf);
+  const medianMs = all.length > 0 ? median(all) : 0;
+  const departure = (rank: number): number => Math.abs(valueOf(rank) - medianMs);
   const cells = columns.map((ranks): HeatCell => {
-    let best: { rank: number; value: number } | null = null;
-    for (const rank of ranks) {
-      const value = values.get(rank);
-      if (value === undefined) continue;
-      if (best === null || Math.abs(value - medianMs) > Math.abs(best.value - medianMs)) best = { rank, value };
-    }
-    return { ranks: [...ranks], valueMs: best?.value ?? null, rank: best?.rank ?? null };
+    const rank = ranks.reduce((best, other) => (departure(other) > departure(best) ? other : best));
+    return { ranks: [...ranks], valueMs: valueOf(rank), rank };
   });
-  return { medianMs, maxMs: largest(known), cells };
+  return { medianMs, maxMs: largest(all), cells };
 }
 
 /** −1 … 1: difference from the function's median, relative to it; a difference below `floorMs` shows pale. */

@@ -55,8 +55,9 @@ test("a group of the heat map shows its most unusual rank", () => {
   const row = heatRow(values, [[0, 1], [2, 3], [4], [5]]);
   assert.equal(row.medianMs, 10);
   assert.equal(row.maxMs, 11);
-  assert.deepEqual(row.cells.map(({ rank, valueMs }) => [rank, valueMs]), [[0, 10], [2, 2], [null, null], [5, 10]]);
-  assert.deepEqual(heatRow(new Map(), [[0]]).cells[0]!.valueMs, null);
+  assert.deepEqual(row.cells.map(({ rank, valueMs }) => [rank, valueMs]), [[0, 10], [2, 2], [4, 0], [5, 10]]);
+  assert.equal(heatRow(new Map(), [[0]]).cells[0]!.valueMs, 0);
+  assert.equal(heatRow(new Map([[1, 30]]), [[0], [1], [2]]).medianMs, 0, "ranks that the function is not listed for count");
 });
 
 test("contrast is bounded, and small differences stay pale", () => {
