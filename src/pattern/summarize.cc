@@ -109,7 +109,7 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   StepOptions step_options;
   step_options.window_start_ns = window.start_ns;
   step_options.window_end_ns = window.end_ns;
-  const Steps steps = find_steps(marks.marks, marks.from_marker, step_options);
+  const Steps steps = find_steps(marks, step_options);
 
   const bool has_samples =
       (input.samples != nullptr && !input.samples->series.empty()) || !trace.samples.series.empty();

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/saturate.h"
 #include "report/rank_list.h"
 #include "report/sections.h"
 
@@ -62,6 +63,10 @@ ImportSection import_section(std::span<const RankPattern* const> patterns) {
     sum.events += pattern->import.events;
     sum.bytes += pattern->import.bytes;
     sum.defects.merge(pattern->import.defects);
+    for (size_t c = 0; c < kCategoryCount; ++c) {
+      sum.category_count[c] += pattern->category_count[c];
+      sum.category_ns[c] = saturating_add(sum.category_ns[c], pattern->category_ns[c]);
+    }
   }
   return sum;
 }

@@ -182,6 +182,8 @@ struct ImportSection {
   uint64_t events = 0;
   uint64_t bytes = 0;
   Defects defects;
+  std::array<uint64_t, kCategoryCount> category_count{};
+  std::array<int64_t, kCategoryCount> category_ns{};  ///< plain sums of durations over all ranks
 };
 
 struct Coverage {

@@ -178,6 +178,15 @@ Json defects(const Defects& defects) {
   return json;
 }
 
+Json categories(const ImportSection& import) {
+  Json json = Json::object();
+  for (size_t c = 0; c < kCategoryCount; ++c) {
+    json[std::string(category_name(static_cast<Category>(c)))] = {{"count", import.category_count[c]},
+                                                                  {"total_ns", import.category_ns[c]}};
+  }
+  return json;
+}
+
 Json profile(const Profile& profile) {
   return {{"steps", steps(profile.steps)},
           {"time", time(profile.time)},
@@ -215,7 +224,8 @@ Json to_json(const Document& document) {
           {"import",
            {{"events", document.import.events},
             {"bytes", document.import.bytes},
-            {"defects", defects(document.import.defects)}}},
+            {"defects", defects(document.import.defects)},
+            {"categories", categories(document.import)}}},
           {"profile", profile(document.profile)},
           {"budget", budget(document.coverage)},
           {"peer_groups", Json::array()},

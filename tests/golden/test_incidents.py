@@ -228,8 +228,8 @@ def test_healthy_ranks_are_alike():
 def test_validation_shows_on_every_rank():
     folder = incident("validation-on-all")
     for rank in range(4):
-        (first,) = top_functions(folder, rank, 1, "python")
-        assert "validate_inputs" in first["name"] + " ".join(first["path"]), (rank, first)
+        words = [f["name"] + " ".join(f["path"]) for f in top_functions(folder, rank, 3, "python")]
+        assert any("validate_inputs" in w for w in words), (rank, words)
 
 
 def test_megatron_slow_python_shows_the_function():

@@ -33,7 +33,12 @@ def trace_names():
 NAMES = trace_names() or [pytest.param("", marks=pytest.mark.skip(reason=f"no traces at {FOLDER} (set EROICA_SHARED)"))]
 
 
-@functools.lru_cache(maxsize=2)  # some take a second and 500 MB
+@pytest.fixture(scope="module", params=NAMES)
+def name(request):
+    return request.param
+
+
+@functools.lru_cache(maxsize=1)  # some take a second and 500 MB; all tests of one trace run one after another
 def truth(name):
     return oracle.read(FOLDER / name)
 
@@ -64,7 +69,6 @@ def counted_steps(name):
     return regular or list(range(len(steps)))
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_counts_and_sums_of_every_category(name):
     read = document(name)["import"]
     got = {c: (v["count"], v["total_ns"]) for c, v in read["categories"].items() if v["count"]}
@@ -73,7 +77,6 @@ def test_counts_and_sums_of_every_category(name):
     assert read["bytes"] == truth(name).text_bytes
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_valid_json_has_no_defects(name):
     """What the json module takes is taken; only names beyond any use are cut."""
     longest = sum(len(e.name.encode()) > LONGEST_NAME_BYTES for e in truth(name).events)
@@ -81,14 +84,12 @@ def test_valid_json_has_no_defects(name):
     assert defects == ({"long_string": longest} if longest else {})
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_window(name):
     start, end = oracle.window(truth(name))
     time = only_rank(document(name)["profile"]["time"]["ranks"])
     assert time["window_ms"] == pytest.approx((end - start) / MS, abs=ROUNDING_MS)
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_profiler_steps(name):
     marks = oracle.profiler_steps(truth(name))
     section = document(name)["profile"]["steps"]
@@ -104,7 +105,6 @@ def test_profiler_steps(name):
         assert g == pytest.approx(e, abs=ROUNDING_MS)
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_time_of_the_device_by_class(name):
     """Compute, memory and communication as interval arithmetic gives them, and nothing counted twice."""
     trace = truth(name)
@@ -122,7 +122,6 @@ def test_time_of_the_device_by_class(name):
         assert time["ms_per_step"][time_class] == pytest.approx(ns / len(spans) / MS, abs=ROUNDING_MS), time_class
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_dataloader_of_every_step(name):
     trace = truth(name)
     if not oracle.profiler_steps(trace):
@@ -147,7 +146,6 @@ def test_dataloader_pair(shared):
     assert slow["ms_per_step"]["dataloader"] > 5 * fast["ms_per_step"]["dataloader"]
 
 
-@pytest.mark.parametrize("name", NAMES)
 def test_report(name, update_golden):
     """What a user sees, to the letter."""
     done = eroica.run("analyze", name, "--color", "never", cwd=FOLDER)
@@ -155,11 +153,11 @@ def test_report(name, update_golden):
     compare(name.replace("/", "-").removesuffix(".json.gz"), done.out, update_golden)
 
 
-@pytest.mark.parametrize("name", ONE_JOB)
-def test_report_of_a_job(name, shared, update_golden):
-    done = eroica.run("analyze", name, "--color", "never", cwd=FOLDER)
+@pytest.mark.parametrize("job", ONE_JOB)
+def test_report_of_a_job(job, shared, update_golden):
+    done = eroica.run("analyze", job, "--color", "never", cwd=FOLDER)
     assert done.status == eroica.OK, done.err
-    compare(name, done.out, update_golden)
+    compare(job, done.out, update_golden)
 
 
 def compare(name, report, update):
