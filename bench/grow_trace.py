@@ -16,10 +16,18 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests" / "golden"))
 
 GAP_US = 1_000  # between two repetitions
-IDS = ("correlation", "External id", "external id", "Ev Idx", "id", "Python id", "Python parent id",
-       "Record function id", "Sequence number")
-NUMBER = re.compile(
-    r'"ts"\s*:\s*(?P<ts>\d+)|"(?:' + "|".join(IDS) + r')"\s*:\s*(?P<id>\d+)|ProfilerStep#(?P<step>\d+)')
+IDS = (
+    "correlation",
+    "External id",
+    "external id",
+    "Ev Idx",
+    "id",
+    "Python id",
+    "Python parent id",
+    "Record function id",
+    "Sequence number",
+)
+NUMBER = re.compile(r'"ts"\s*:\s*(?P<ts>\d+)|"(?:' + "|".join(IDS) + r')"\s*:\s*(?P<id>\d+)|ProfilerStep#(?P<step>\d+)')
 
 
 class Template:
@@ -59,8 +67,7 @@ class Template:
         else:
             by = {kind: k * shift for kind, shift in self.shift.items()}
             shifted = [
-                n if kind == "id" and not 0 < n < 1 << 28 else n + by[kind]
-                for n, kind in zip(self.numbers, self.kinds)
+                n if kind == "id" and not 0 < n < 1 << 28 else n + by[kind] for n, kind in zip(self.numbers, self.kinds)
             ]
         pieces = [None] * (2 * len(shifted) + 1)
         pieces[0::2] = self.literals

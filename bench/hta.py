@@ -75,18 +75,27 @@ def agreement(theirs, ours):
     steps = next(r for r in ours["profile"]["steps"]["ranks"] if r["rank"] == 0)["steps"]
     mean = next(r for r in ours["profile"]["time"]["ranks"] if r["rank"] == 0)["ms_per_step"]
     counted = sum(1 for s in steps if s["complete"] and not s["irregular"])
-    ours_total = {c: v / RANKS / 1e6 for c, v in
-                  ((c, s["total_ns"]) for c, s in ours["import"]["categories"].items())}
+    ours_total = {c: v / RANKS / 1e6 for c, v in ((c, s["total_ns"]) for c, s in ours["import"]["categories"].items())}
     return {
         "sums": [
-            ["kernels, sum of durations", by_type.get("COMPUTATION", 0) + by_type.get("COMMUNICATION", 0),
-             ours_total["kernel"]],
-            ["copies and sets, sum of durations", by_type.get("MEMORY", 0), ours_total["memcpy"] + ours_total["memset"]],
+            [
+                "kernels, sum of durations",
+                by_type.get("COMPUTATION", 0) + by_type.get("COMMUNICATION", 0),
+                ours_total["kernel"],
+            ],
+            [
+                "copies and sets, sum of durations",
+                by_type.get("MEMORY", 0),
+                ours_total["memcpy"] + ours_total["memset"],
+            ],
         ],
         "unions": [
             ["device computes", temporal["compute_time(us)"] / 1e3, mean["compute"] * counted],
-            ["device works, but does not compute", temporal["non_compute_time(us)"] / 1e3,
-             (mean["memory"] + mean["communication"]) * counted],
+            [
+                "device works, but does not compute",
+                temporal["non_compute_time(us)"] / 1e3,
+                (mean["memory"] + mean["communication"]) * counted,
+            ],
         ],
         "steps": counted,
     }
@@ -100,11 +109,16 @@ def main():
         product, ours = run_product(paths)
         hta, theirs = run_hta(paths)
         results[form] = {
-            "product": product, "hta": hta, "faster": hta["seconds"] / product["seconds"],
+            "product": product,
+            "hta": hta,
+            "faster": hta["seconds"] / product["seconds"],
             "less_cpu": hta["cpu_seconds"] / product["cpu_seconds"],
             "memory": product["peak_bytes"] / hta["peak_bytes"],
         }
-        print(f"{form}: {results[form]['faster']:.0f} times faster, {results[form]['memory']:.3f} of the memory", flush=True)
+        print(
+            f"{form}: {results[form]['faster']:.0f} times faster, {results[form]['memory']:.3f} of the memory",
+            flush=True,
+        )
         results["agreement"] = agreement(theirs, ours)
     for what, a, b in results["agreement"]["sums"]:
         if abs(a - b) > 1e-6 * max(a, b):

@@ -54,7 +54,10 @@ def measure(command, result_file, sample_tree=False):
     result_file.unlink(missing_ok=True)
     process = subprocess.Popen(
         [sys.executable, "-SE", "-c", LAUNCHER, str(result_file), *map(str, command)],
-        stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
     peak, ended = 0, threading.Event()
 
     def sample():

@@ -27,7 +27,8 @@ def compressed(path):
 
 
 def analyze(paths, jobs, runs=RUNS):
-    """Measures `jobs` (None: as many as there are cores). The median run by the busier of wall clock and processor, so that helper threads are no free lunch."""
+    """The median run, `jobs` traces at once (None: one a core). With one job its time is the larger of wall clock and
+    processor, so that helper threads are no free lunch."""
     answer = setting.WORK / "answer.json"
     command = [setting.BINARY, "analyze", *paths, *(["--jobs", jobs] if jobs else []), "--format", "json", "-o", answer]
     used = [measure(command, setting.WORK / "usage.json") for _ in range(runs + 1)][1:]
@@ -100,13 +101,21 @@ def main():
         ranks.append({"ranks": count, **analyze([folder], 1)})
     every_core = analyze([ranks_folder(template, 8, 2)], None)
 
-    setting.save("speed", {
-        "source": name, "machine": setting.machine(), "plain": plain, "gz": gz, "sizes": sizes, "ranks": ranks,
-        "ranks_every_core": every_core,
-        "growth_events": straight([(s["events"], s["core_seconds"]) for s in sizes]),
-        "growth_memory": straight([(s["events"], s["peak_bytes"]) for s in sizes]),
-        "growth_ranks": straight([(r["ranks"], r["core_seconds"]) for r in ranks]),
-    })
+    setting.save(
+        "speed",
+        {
+            "source": name,
+            "machine": setting.machine(),
+            "plain": plain,
+            "gz": gz,
+            "sizes": sizes,
+            "ranks": ranks,
+            "ranks_every_core": every_core,
+            "growth_events": straight([(s["events"], s["core_seconds"]) for s in sizes]),
+            "growth_memory": straight([(s["events"], s["peak_bytes"]) for s in sizes]),
+            "growth_ranks": straight([(r["ranks"], r["core_seconds"]) for r in ranks]),
+        },
+    )
 
 
 if __name__ == "__main__":

@@ -12,8 +12,8 @@
 
 namespace eroica {
 
-/// The most bytes that one encoded rank may take (contract).
-inline constexpr size_t kMaxPatternBytes = 30'000;
+/// The most bytes that one encoded rank may take: with the frame around it (pattern_file.h), at most 30,000 (contract).
+inline constexpr size_t kMaxPatternBytes = 29'900;
 
 /// Encodes one rank within kMaxPatternBytes, whatever is in it, dropping the least telling first (wire_limits.h says
 /// what, in which order). What is dropped of the functions is summed into `rest`: the sums of executions and of total,

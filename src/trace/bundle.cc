@@ -348,7 +348,8 @@ class Discovery {
         patterns_.push_back({path, named});
         break;
       case FileKind::kOtherJson:
-        if (!named) break;
+        // A folder may hold JSON of any kind; one that is named like a rank's trace was meant to be one.
+        if (!named && rank_from_file_name(path) < 0) break;
         [[fallthrough]];
       case FileKind::kUnknown:
       case FileKind::kEmpty:

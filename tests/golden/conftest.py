@@ -11,9 +11,7 @@ import eroica  # noqa: E402
 
 
 def pytest_addoption(parser):
-    parser.addoption(
-        "--update-golden", action="store_true", help="write the reports as they are now to expected/"
-    )
+    parser.addoption("--update-golden", action="store_true", help="write the reports as they are now to expected/")
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ PLACES = 12  # per trace and kind of damage
 MEMORY_BYTES = 1 << 30  # address space, most of it never touched
 TIMEOUT = 60
 
-# The names that a reader takes as "no crash": everything but signals and unknown statuses.
+# "No crash": not ended by a signal, and a status that users are told of.
 STATUSES = (eroica.OK, eroica.FOUND, eroica.UNUSABLE)
 
 
@@ -73,8 +73,13 @@ def samples():
     yield sample("synthetic gpu", synth.gpu(rank=1).text())
     yield sample("synthetic gloo", synth.gloo(rank=1).text(separator=","))
     traces = eroica.SHARED / "data" / "traces"
-    for name in ("gloo-cpu/rank34.json.gz", "pair-of-128/sampled_rank-0.json.gz", "cuda-sync/alexnet.json.gz",
-                 "hip-graph-decode/sglang_Qwen3-8B_decode.json.gz", "rocm-mi250/mi250_minitoy_train_ROCm6_2_kineto.json.gz"):
+    for name in (
+        "gloo-cpu/rank34.json.gz",
+        "pair-of-128/sampled_rank-0.json.gz",
+        "cuda-sync/alexnet.json.gz",
+        "hip-graph-decode/sglang_Qwen3-8B_decode.json.gz",
+        "rocm-mi250/mi250_minitoy_train_ROCm6_2_kineto.json.gz",
+    ):
         if (traces / name).exists():
             yield sample(name, oracle.text_of(traces / name))
 
@@ -199,7 +204,8 @@ def test_corrupt_anywhere(trace, places, tmp_path):
         run(path)
 
 
-def test_damaged_patterns(tmp_path, places=random.Random(SEED)):
+def test_damaged_patterns(tmp_path):
+    places = random.Random(SEED)
     (tmp_path / "traces").mkdir()
     for rank in range(2):
         (tmp_path / "traces" / f"rank{rank}.json").write_bytes(synth.gpu(rank).text())
@@ -257,37 +263,120 @@ USABLE = {
     "trailing commas": (wrap(GOOD + ",").encode(), 10, None),
     "trailing garbage": (wrap(GOOD).encode() + b"\nkilled", 10, {"trailing_data"}),
     "two documents": (wrap(GOOD).encode() * 2, 10, {"trailing_data"}),
-    "nan and inf": (wrap(GOOD + "," + X % ("odd", "nan", "inf") + "," + X % ("odd", "50", "-Infinity")
-                         + ',{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":60,"dur":5,'
-                           '"args":{"est. achieved occupancy %":nan,"x":-inf}}').encode(), 11, None),
-    "quotes in a name": (wrap(GOOD + ',{"ph":"X","cat":"cpu_op","name":"say "hi" to","pid":1,"tid":1,"ts":200,"dur":5},'
-                              + X % ("after", 210, 5)).encode(), 11, None),
+    "nan and inf": (
+        wrap(
+            GOOD
+            + ","
+            + X % ("odd", "nan", "inf")
+            + ","
+            + X % ("odd", "50", "-Infinity")
+            + ',{"ph":"X","cat":"kernel","name":"k","pid":0,"tid":7,"ts":60,"dur":5,'
+            '"args":{"est. achieved occupancy %":nan,"x":-inf}}'
+        ).encode(),
+        11,
+        None,
+    ),
+    "quotes in a name": (
+        wrap(
+            GOOD
+            + ',{"ph":"X","cat":"cpu_op","name":"say "hi" to","pid":1,"tid":1,"ts":200,"dur":5},'
+            + X % ("after", 210, 5)
+        ).encode(),
+        11,
+        None,
+    ),
     "control characters": (wrap(GOOD + "," + X % ("tab\there\nline", 300, 5)).encode(), 11, None),
-    "bad UTF-8": (wrap(GOOD).encode() [:-2] + b"," + (X % ("NAME", 400, 5)).encode().replace(b"NAME", b"\xff\xfe\x80") + b"]}", 11, None),
+    "bad UTF-8": (
+        wrap(GOOD).encode()[:-2] + b"," + (X % ("NAME", 400, 5)).encode().replace(b"NAME", b"\xff\xfe\x80") + b"]}",
+        11,
+        None,
+    ),
     "negative duration": (wrap(GOOD + "," + X % ("back", 500, -5)).encode(), 11, {"negative_duration"}),
-    "huge numbers": (wrap(GOOD + "," + X % ("big", "1e300", 5) + "," + X % ("long", 600, "1" + "0" * 400)
-                          + "," + X % ("max", 2**63 - 1, 2**63 - 1)).encode(), 10, {"huge_value"}),
+    "huge numbers": (
+        wrap(
+            GOOD
+            + ","
+            + X % ("big", "1e300", 5)
+            + ","
+            + X % ("long", 600, "1" + "0" * 400)
+            + ","
+            + X % ("max", 2**63 - 1, 2**63 - 1)
+        ).encode(),
+        10,
+        {"huge_value"},
+    ),
     "times as strings": (wrap(GOOD + "," + X % ("text", '"700.5"', '"5"')).encode(), 11, set()),
-    "wrong types everywhere": (wrap(GOOD + "," + X.replace("1,", "[1],", 1) % ("a", 800, 5)
-                                    + ',{"ph":["X"],"ts":{},"dur":[]},{"ph":"X","name":5,"ts":true,"dur":null},17,"x",null,[],{}').encode(),
-                               10, None),
-    "missing fields": (wrap(GOOD + ',{"ph":"X"},{"ph":"X","name":"n"},{"ph":"X","ts":1},{"name":"n","ts":1,"dur":1}').encode(),
-                       10, {"missing_field"}),
-    "duplicate keys": (('{"traceEvents":[],"a":1,"a":2,"schemaVersion":1,"schemaVersion":1,"traceEvents":[%s]}' % GOOD).encode(), 10, None),
-    "deep arguments": (wrap(GOOD + ',{"ph":"X","cat":"cpu_op","name":"deep","pid":1,"tid":1,"ts":900,"dur":5,"args":'
-                            + '{"a":' * 100_000 + "1" + "}" * 100_000 + "}," + X % ("after", 910, 5)).encode(), 11, None),
+    "wrong types everywhere": (
+        wrap(
+            GOOD
+            + ","
+            + X.replace("1,", "[1],", 1) % ("a", 800, 5)
+            + ',{"ph":["X"],"ts":{},"dur":[]},{"ph":"X","name":5,"ts":true,"dur":null},17,"x",null,[],{}'
+        ).encode(),
+        10,
+        None,
+    ),
+    "missing fields": (
+        wrap(GOOD + ',{"ph":"X"},{"ph":"X","name":"n"},{"ph":"X","ts":1},{"name":"n","ts":1,"dur":1}').encode(),
+        10,
+        {"missing_field"},
+    ),
+    "duplicate keys": (
+        ('{"traceEvents":[],"a":1,"a":2,"schemaVersion":1,"schemaVersion":1,"traceEvents":[%s]}' % GOOD).encode(),
+        10,
+        None,
+    ),
+    "deep arguments": (
+        wrap(
+            GOOD
+            + ',{"ph":"X","cat":"cpu_op","name":"deep","pid":1,"tid":1,"ts":900,"dur":5,"args":'
+            + '{"a":' * 100_000
+            + "1"
+            + "}" * 100_000
+            + "},"
+            + X % ("after", 910, 5)
+        ).encode(),
+        11,
+        None,
+    ),
     "deep metadata": (('{"deep":' + "[" * 100_000 + "]" * 100_000 + ',"traceEvents":[%s]}' % GOOD).encode(), 10, None),
-    "a name of 3 MB": (wrap(GOOD + "," + X % ("n" * 3_000_000, 1000, 5) + "," + X % ("after", 1010, 5)).encode(), 11, None),
-    "B without E and E without B": (wrap(GOOD + ',{"ph":"B","cat":"cpu_op","name":"b","pid":1,"tid":2,"ts":1},'
-                                                '{"ph":"E","pid":1,"tid":3,"ts":1}').encode(),
-                                    10, {"unmatched_begin", "unmatched_end"}),
-    "100,000 threads": (wrap(GOOD + "," + ",".join(
-        '{"ph":"X","cat":"cpu_op","name":"t","pid":1,"tid":%d,"ts":1,"dur":1}' % i for i in range(2, 100_002))).encode(),
-        100_010, None),
-    "200,000 names": (wrap(GOOD + "," + ",".join(X % (f"name{i}", i, 1) for i in range(200_000))).encode(), 200_010, None),
-    "counters with odd values": (wrap(GOOD + ',{"ph":"C","name":"m","pid":"GPU 0 Counters","ts":1,"args":{"":nan}},'
-                                             '{"ph":"C","name":"m","ts":"x","args":{}},{"ph":"C","args":[1]},'
-                                             '{"ph":"C","name":"m","pid":1,"ts":2,"args":{"a":1,"b":"c"}}').encode(), 10, None),
+    "a name of 3 MB": (
+        wrap(GOOD + "," + X % ("n" * 3_000_000, 1000, 5) + "," + X % ("after", 1010, 5)).encode(),
+        11,
+        None,
+    ),
+    "B without E and E without B": (
+        wrap(
+            GOOD + ',{"ph":"B","cat":"cpu_op","name":"b","pid":1,"tid":2,"ts":1},{"ph":"E","pid":1,"tid":3,"ts":1}'
+        ).encode(),
+        10,
+        {"unmatched_begin", "unmatched_end"},
+    ),
+    "100,000 threads": (
+        wrap(
+            GOOD
+            + ","
+            + ",".join(
+                '{"ph":"X","cat":"cpu_op","name":"t","pid":1,"tid":%d,"ts":1,"dur":1}' % i for i in range(2, 100_002)
+            )
+        ).encode(),
+        100_010,
+        None,
+    ),
+    "200,000 names": (
+        wrap(GOOD + "," + ",".join(X % (f"name{i}", i, 1) for i in range(200_000))).encode(),
+        200_010,
+        None,
+    ),
+    "counters with odd values": (
+        wrap(
+            GOOD + ',{"ph":"C","name":"m","pid":"GPU 0 Counters","ts":1,"args":{"":nan}},'
+            '{"ph":"C","name":"m","ts":"x","args":{}},{"ph":"C","args":[1]},'
+            '{"ph":"C","name":"m","pid":1,"ts":2,"args":{"a":1,"b":"c"}}'
+        ).encode(),
+        10,
+        None,
+    ),
     "no names at all": (wrap(GOOD + ',{"ph":"X","cat":"cpu_op","pid":1,"tid":1,"ts":1100,"dur":5}').encode(), 10, None),
 }
 
@@ -329,7 +418,11 @@ def test_utf16_is_refused_or_read(tmp_path):
 
 
 def test_no_events(tmp_path):
-    for text in (b"[]", b'{"traceEvents":[]}', b'{"traceEvents":[{"ph":"M","name":"process_name","pid":1,"args":{"name":"x"}}]}'):
+    for text in (
+        b"[]",
+        b'{"traceEvents":[]}',
+        b'{"traceEvents":[{"ph":"M","name":"process_name","pid":1,"args":{"name":"x"}}]}',
+    ):
         path = tmp_path / "rank0.json"
         path.write_bytes(text)
         assert events_of(run(path))[0] == 0
@@ -407,9 +500,16 @@ def test_two_files_claim_one_rank(tmp_path):
 
 def test_bundle_that_names_what_is_not_there(tmp_path):
     (tmp_path / "rank0.json").write_bytes(synth.gpu(0).text())
-    bundle = {"schema": "eroica.bundle/1", "job": {"id": "j", "world_size": 3}, "hosts": [{"name": "h", "samples": "none.json"}],
-              "ranks": [{"rank": 0, "host": "h", "trace": "rank0.json"}, {"rank": 1, "host": "h", "trace": "gone.json"},
-                        {"rank": 2, "host": "h"}]}
+    bundle = {
+        "schema": "eroica.bundle/1",
+        "job": {"id": "j", "world_size": 3},
+        "hosts": [{"name": "h", "samples": "none.json"}],
+        "ranks": [
+            {"rank": 0, "host": "h", "trace": "rank0.json"},
+            {"rank": 1, "host": "h", "trace": "gone.json"},
+            {"rank": 2, "host": "h"},
+        ],
+    }
     (tmp_path / "bundle.json").write_text(json.dumps(bundle))
     done = run(tmp_path)
     assert done.status == eroica.OK, done.err
@@ -418,8 +518,18 @@ def test_bundle_that_names_what_is_not_there(tmp_path):
     assert "gone.json" in done.err + " ".join(document["profile"]["notes"])
 
 
-@pytest.mark.parametrize("text", ["", "[]", '{"schema": 1}', '{"schema": "eroica.bundle/1", "ranks": 5}', "{" * 100_000,
-                                  '{"schema": "eroica.bundle/9", "ranks": []}'], ids=range(6))
+@pytest.mark.parametrize(
+    "text",
+    [
+        "",
+        "[]",
+        '{"schema": 1}',
+        '{"schema": "eroica.bundle/1", "ranks": 5}',
+        "{" * 100_000,
+        '{"schema": "eroica.bundle/9", "ranks": []}',
+    ],
+    ids=range(6),
+)
 def test_broken_bundle(text, tmp_path):
     (tmp_path / "rank0.json").write_bytes(synth.gpu(0).text())
     (tmp_path / "bundle.json").write_text(text)

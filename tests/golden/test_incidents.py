@@ -16,8 +16,9 @@ DATA = eroica.SHARED / "data"
 MAX_PATTERN_BYTES = 30_000
 
 OWN_BUNDLES = sorted(p.parent for p in OWN.glob("*/bundle.json"))
-SHARED_BUNDLES = sorted(p.parent for part in ("incidents", "megatron-cpu", "simulated")
-                        for p in (DATA / part).glob("*/bundle.json"))
+SHARED_BUNDLES = sorted(
+    p.parent for part in ("incidents", "megatron-cpu", "simulated") for p in (DATA / part).glob("*/bundle.json")
+)
 
 
 def name_of(folder):
@@ -28,7 +29,9 @@ BUNDLES = [pytest.param(p, id=f"own-{p.name}") for p in OWN_BUNDLES] + [
     pytest.param(p, id=name_of(p)) for p in SHARED_BUNDLES
 ] or [pytest.param(None, marks=pytest.mark.skip(reason="no bundles"))]
 if not SHARED_BUNDLES:
-    BUNDLES.append(pytest.param(None, id="shared", marks=pytest.mark.skip(reason=f"no bundles in {DATA} (set EROICA_SHARED)")))
+    BUNDLES.append(
+        pytest.param(None, id="shared", marks=pytest.mark.skip(reason=f"no bundles in {DATA} (set EROICA_SHARED)"))
+    )
 
 _documents = {}
 
@@ -80,7 +83,9 @@ def test_every_rank_is_read_without_defects(folder):
     assert doc["coverage"]["hosts_seen"] == len(bundle["hosts"])
 
 
-@pytest.mark.parametrize("folder", [p for p in BUNDLES if p.id and ("busy" in p.id or "slow-t" in p.id or "bond" in p.id)])
+@pytest.mark.parametrize(
+    "folder", [p for p in BUNDLES if p.id and ("busy" in p.id or "slow-t" in p.id or "bond" in p.id)]
+)
 def test_counts_and_sums_of_every_category(folder):
     sums = {}
     events = text_bytes = 0
@@ -119,7 +124,10 @@ def test_steps_are_those_that_the_job_measured(folder):
         found = [s["duration_ms"] for s in rank["steps"] if s["complete"]]
         job = [1000 * s for s in measured[rank["rank"]]]
         apart = min(
-            (sorted(abs(a - b) for a, b in zip(found, job[i:], strict=False)) for i in range(len(job) - len(found) + 1)),
+            (
+                sorted(abs(a - b) for a, b in zip(found, job[i:], strict=False))
+                for i in range(len(job) - len(found) + 1)
+            ),
             key=statistics.median,
         )
         # The job stops its watch a little after the optimizer's end, so that what it does in between (zero_grad, a

@@ -6,10 +6,20 @@ import oracle
 import synth
 
 
-@pytest.mark.parametrize("form", [
-    {}, {"array": True}, {"absolute": True}, {"pairs": True}, {"times": "string"}, {"times": "whole"},
-    {"rank_at": "after"}, {"shuffle": 1},
-], ids=str)
+@pytest.mark.parametrize(
+    "form",
+    [
+        {},
+        {"array": True},
+        {"absolute": True},
+        {"pairs": True},
+        {"times": "string"},
+        {"times": "whole"},
+        {"rank_at": "after"},
+        {"shuffle": 1},
+    ],
+    ids=str,
+)
 @pytest.mark.parametrize("kind", synth.KINDS)
 def test_oracle_finds_what_was_made(kind, form):
     made = synth.KINDS[kind](rank=1)

@@ -38,8 +38,7 @@ def categories(document):
 
 def truth(*traces):
     return {
-        c: (sum(t.counts()[c] for t in traces), sum(t.sums()[c] for t in traces))
-        for t in traces for c in t.counts()
+        c: (sum(t.counts()[c] for t in traces), sum(t.sums()[c] for t in traces)) for t in traces for c in t.counts()
     }
 
 
@@ -87,8 +86,9 @@ def test_compression_is_told_by_content(tmp_path):
     forms = {
         "plain": text,
         "gzip": gzip.compress(text, mtime=0),
-        "gzip of three members": b"".join(gzip.compress(text[i : i + third + 1], mtime=0)
-                                          for i in range(0, len(text), third + 1)),
+        "gzip of three members": b"".join(
+            gzip.compress(text[i : i + third + 1], mtime=0) for i in range(0, len(text), third + 1)
+        ),
         "zstd": subprocess.run(["zstd", "-qc"], input=text, stdout=subprocess.PIPE, check=True).stdout,
     }
     outputs = set()
