@@ -89,7 +89,7 @@ def speed_tables(s):
             f"Growth with events (time grows with their {s['growth_events']:.2f}th power, memory with their "
             f"{s['growth_memory']:.2f}th):",
             table(["text", "events", "time", "per event", "peak memory", "bound"], sizes),
-            f"Growth with ranks (power {s['growth_ranks']:.2f}); on every core eight ranks take {every['wall_seconds']:.2f} s "
+            f"Growth with ranks (power {s['growth_ranks']:.2f}); on every core eight take {every['wall_seconds']:.2f} s "
             f"and {mib(every['peak_bytes'])}:",
             table(["ranks", "text", "time", "per rank", "peak memory"], ranks),
             "![Time and memory against events and ranks](img/growth.svg)",
@@ -187,7 +187,7 @@ def main():
     for name, text in parts.items():
         print(text, end="\n\n")
         page, found = re.subn(
-            rf"(<!-- {name}: .*?-->\n).*?(<!-- end -->)", lambda m: f"{m[1]}\n{text}\n\n{m[2]}", page, flags=re.S
+            rf"(<!-- {name}: .*?-->\n).*?(<!-- end -->)", lambda m, text=text: f"{m[1]}\n{text}\n\n{m[2]}", page, flags=re.S
         )
         assert found == 1, f"{PAGE} has no place for {name}"
     if not dry:

@@ -124,8 +124,6 @@ void fill_collectives(const Trace& trace, const WindowClip& window, const Device
                       RankPattern& pattern) {
   CollectiveTable table(trace, known, pattern.rank);
   const std::unordered_map<uint32_t, std::string> gloo_groups = gloo_thread_groups(trace, work);
-  std::vector<int32_t> send_peers = issued_peers(trace, window, "c10d::send");
-  std::vector<int32_t> recv_peers = issued_peers(trace, window, "c10d::recv");
   std::vector<size_t> sends;
   std::vector<size_t> recvs;
   std::vector<uint32_t> next_position;
@@ -180,14 +178,18 @@ void fill_collectives(const Trace& trace, const WindowClip& window, const Device
     }
     pattern.instances.push_back(instance);
   }
-  const auto give_peers = [&](const std::vector<size_t>& instances, const std::vector<int32_t>& peers) {
+  const auto give_peers = [&](const std::vector<size_t>& instances, std::string_view op_prefix) {
+    if (instances.empty()) {
+      return;
+    }
+    const std::vector<int32_t> peers = issued_peers(trace, window, op_prefix);
     for (size_t i = 0; i < instances.size() && instances.size() == peers.size(); ++i) {
       int32_t& peer = pattern.instances[instances[i]].peer;
       peer = peer < 0 ? peers[i] : peer;
     }
   };
-  give_peers(sends, send_peers);
-  give_peers(recvs, recv_peers);
+  give_peers(sends, "c10d::send");
+  give_peers(recvs, "c10d::recv");
   pattern.instances_seen = pattern.instances.size();
   pattern.groups = table.groups();
   pattern.collectives = std::move(table.summaries());

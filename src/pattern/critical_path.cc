@@ -1,25 +1,29 @@
 #include "pattern/critical_path.h"
 
 #include <algorithm>
+#include <span>
 
 #include "pattern/segments.h"
 
 namespace eroica {
 namespace {
 
-// Other host threads that do the job's work: those that launch device work or run operators (autograd's thread), not
-// the ones that only stage input data.
+// A thread of a dataloader that pins or stages batches; its loop is among the outermost frames.
+bool stages_input(const Trace& trace, const Track& track) {
+  constexpr size_t kOutermost = 64;
+  const std::span<const Event> first = track.events.span().first(std::min(kOutermost, track.events.size()));
+  return std::any_of(first.begin(), first.end(), [&](const Event& event) {
+    return event.category == Category::kPython &&
+           trace.names.text(event.name).find("pin_memory.py") != std::string_view::npos;
+  });
+}
+
+// Other host threads that do the job's work: those that launch device work or run operators (autograd's thread).
 bool does_training_work(const Trace& trace, const Track& track, bool gpu_job) {
-  bool works = false;
-  for (const Event& event : track.events) {
-    const bool launches = event.category == Category::kRuntime || event.category == Category::kDriver;
-    works = works || launches || (!gpu_job && event.category == Category::kOperator);
-    if (event.category == Category::kPython &&
-        trace.names.text(event.name).find("pin_memory.py") != std::string_view::npos) {
-      return false;
-    }
-  }
-  return works;
+  return !stages_input(trace, track) && std::any_of(track.events.begin(), track.events.end(), [&](const Event& event) {
+    return event.category == Category::kRuntime || event.category == Category::kDriver ||
+           (!gpu_job && event.category == Category::kOperator);
+  });
 }
 
 bool is_work(Leaf leaf) { return leaf == Leaf::kOperator || leaf == Leaf::kRuntime || leaf == Leaf::kSync; }

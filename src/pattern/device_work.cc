@@ -10,24 +10,38 @@
 namespace eroica {
 namespace {
 
-enum class Work : uint8_t { kUnknown, kCompute, kMemory, kCollective, kNone };
-
-Work classify_kernel(std::string_view name) {
+DeviceRole role_of_kernel(std::string_view name) {
   if (is_collective_kernel(name)) {
-    return Work::kCollective;
+    return DeviceRole::kCollective;
   }
   // MTIA lists its queue's bookkeeping and copies among its device events.
   if (name == "event_wait" || name == "event_record") {
-    return Work::kNone;
+    return DeviceRole::kNone;
   }
-  return name == "dma_request" ? Work::kMemory : Work::kCompute;
-}
-
-bool is_device_work(Category category) {
-  return category == Category::kKernel || category == Category::kMemcpy || category == Category::kMemset;
+  return name == "dma_request" ? DeviceRole::kMemory : DeviceRole::kCompute;
 }
 
 }  // namespace
+
+DeviceRole DeviceRoles::of(const Event& event) {
+  if (event.category == Category::kMemcpy || event.category == Category::kMemset) {
+    return DeviceRole::kMemory;
+  }
+  if (event.category != Category::kKernel) {
+    return DeviceRole::kNone;
+  }
+  DeviceRole& role = by_name_[event.name];
+  if (role == DeviceRole::kUnknown) {
+    role = role_of_kernel(names_->text(event.name));
+  }
+  return role;
+}
+
+FunctionKind kind_of(DeviceRole role) {
+  return role == DeviceRole::kCompute  ? FunctionKind::kCompute
+         : role == DeviceRole::kMemory ? FunctionKind::kMemory
+                                       : FunctionKind::kCollective;
+}
 
 bool WindowClip::clip(const Event& event, int64_t& from_ns, int64_t& to_ns) const {
   from_ns = std::max(event.start_ns, start_ns) - start_ns;
@@ -35,9 +49,12 @@ bool WindowClip::clip(const Event& event, int64_t& from_ns, int64_t& to_ns) cons
   return from_ns < to_ns || (from_ns == to_ns && event.duration_ns == 0);
 }
 
-DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, FunctionSlots& slots) {
+DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, DeviceRoles& roles, FunctionSlots& slots) {
   DeviceWork work;
-  std::vector<Work> kernel_work(trace.names.size(), Work::kUnknown);
+  std::vector<bool> host_collective(trace.names.size());
+  for (uint32_t name = 0; name < trace.names.size(); ++name) {
+    host_collective[name] = is_host_collective(trace.names.text(name));
+  }
   std::map<std::string, int64_t> busy_ns;
   size_t count = 0;
   for (const Track& track : trace.tracks) {
@@ -52,35 +69,21 @@ DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, Func
       int64_t to = 0;
       if (!track.device) {
         const bool may_be = event.category == Category::kAnnotation || event.category == Category::kOperator;
-        if (may_be && is_host_collective(trace.names.text(event.name)) && window.clip(event, from, to)) {
+        if (may_be && host_collective[event.name] && window.clip(event, from, to)) {
           const uint32_t slot = slots.plain(FunctionKind::kCollective, event.name);
           slots.add_execution(slot, to - from);
           work.runs.push_back({&event, t, slot, from, to});
         }
         continue;
       }
-      if (!is_device_work(event.category)) {
+      const bool is_work = event.category == Category::kKernel || event.category == Category::kMemcpy ||
+                           event.category == Category::kMemset;
+      work.seen = work.seen || is_work;
+      const DeviceRole role = roles.of(event);
+      if (role == DeviceRole::kNone || !window.clip(event, from, to)) {
         continue;
       }
-      work.seen = true;
-      if (!window.clip(event, from, to)) {
-        continue;
-      }
-      Work what = Work::kMemory;
-      if (event.category == Category::kKernel) {
-        Work& cached = kernel_work[event.name];
-        if (cached == Work::kUnknown) {
-          cached = classify_kernel(trace.names.text(event.name));
-        }
-        what = cached;
-      }
-      if (what == Work::kNone) {
-        continue;
-      }
-      const FunctionKind kind = what == Work::kCompute  ? FunctionKind::kCompute
-                                : what == Work::kMemory ? FunctionKind::kMemory
-                                                        : FunctionKind::kCollective;
-      const uint32_t slot = slots.plain(kind, event.name);
+      const uint32_t slot = slots.plain(kind_of(role), event.name);
       slots.add_execution(slot, to - from);
       busy_ns[track.pid] += to - from;
       if (event.category == Category::kKernel) {
@@ -91,10 +94,10 @@ DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, Func
       } else {
         slots[slot].bytes += static_cast<int64_t>(trace.bytes[event.detail]);
       }
-      if (what == Work::kCollective) {
+      if (role == DeviceRole::kCollective) {
         work.runs.push_back({&event, t, slot, from, to});
       } else {
-        (what == Work::kCompute ? work.compute : work.memory).push_back({from, to, slot});
+        (role == DeviceRole::kCompute ? work.compute : work.memory).push_back({from, to, slot});
       }
     }
   }

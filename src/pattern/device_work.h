@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "pattern/function_slots.h"
+#include "pattern/pattern.h"
 #include "pattern/segments.h"
 #include "trace/trace.h"
 
@@ -17,6 +18,19 @@ struct CollectiveRun {
   int64_t start_ns;  ///< clipped, since the window's start
   int64_t end_ns;
   int64_t exposed_ns = 0;
+};
+
+/// What a device event does for the job; told by category and name, once a name.
+enum class DeviceRole : uint8_t { kUnknown, kCompute, kMemory, kCollective, kNone };
+
+class DeviceRoles {
+ public:
+  explicit DeviceRoles(const StringTable& names) : names_(&names), by_name_(names.size()) {}
+  DeviceRole of(const Event& event);
+
+ private:
+  const StringTable* names_;
+  std::vector<DeviceRole> by_name_;  // of kernels
 };
 
 /// What the accelerators of a rank did in the window.
@@ -37,6 +51,9 @@ struct WindowClip {
 };
 
 /// Gathers device work and collectives, and counts the executions of their functions.
-DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, FunctionSlots& slots);
+DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, DeviceRoles& roles, FunctionSlots& slots);
+
+/// The kind of function that work of a role (not kUnknown or kNone) is.
+FunctionKind kind_of(DeviceRole role);
 
 }  // namespace eroica

@@ -34,7 +34,8 @@ bool tells_about(std::string_view metric, FunctionKind kind, bool gpu_job) {
     default:
       return any({"cpu.", "io.", "disk.", "memory.", "pressure.", "python.", "fs.", "process."});
   }
-  return metric.starts_with("gpu.") || metric.find('.') == std::string_view::npos || metric.find("__") != metric.npos;
+  return metric.starts_with("gpu.") || metric.find('.') == std::string_view::npos ||
+         metric.find("__") != std::string_view::npos;
 }
 
 struct Importance {
@@ -57,6 +58,7 @@ void merge_into_rest(FunctionPattern& rest, const Slot& slot, int64_t exposed_ns
 std::vector<Issuer> top_issuers(const std::vector<std::pair<uint32_t, int64_t>>& issued, const FunctionSlots& slots,
                                 NameTable& names) {
   std::vector<Issuer> issuers;
+  issuers.reserve(issued.size());
   for (const auto& [slot, ns] : issued) {
     issuers.push_back({slots.hash(slot), slots[slot].line, ns});
   }

@@ -110,10 +110,10 @@ uint32_t FunctionSlots::call_stack(uint32_t raw_stack) {
   }
   std::string_view left = raw_names_->text(raw_stack);
   uint32_t slot = kNoSlot;
-  for (size_t depth = 0; !left.empty() && depth < kMaxPathFrames; ++depth) {
-    const size_t cut = left.rfind(';');
-    const std::string_view raw = cut == std::string_view::npos ? left : left.substr(cut + 1);
-    left = cut == std::string_view::npos ? std::string_view() : left.substr(0, cut);
+  while (!left.empty()) {
+    const size_t cut = left.find(';');
+    const std::string_view raw = left.substr(0, cut);
+    left = cut == std::string_view::npos ? std::string_view() : left.substr(cut + 1);
     if (raw.empty()) {
       continue;
     }

@@ -46,7 +46,7 @@ class FunctionSlots {
   uint32_t plain(FunctionKind kind, uint32_t raw_name);
   /// The Python frame `raw_name` called from slot `parent` (kNoSlot: outermost).
   uint32_t frame(uint32_t parent, uint32_t raw_name);
-  /// The innermost frame of an old-schema call stack ("file(line): func;…", innermost first), kNoSlot when empty.
+  /// The innermost frame of an old-schema call stack ("file(line): func;…", outermost first), kNoSlot when empty.
   uint32_t call_stack(uint32_t raw_stack);
 
   [[nodiscard]] Slot& operator[](uint32_t slot) { return slots_[slot]; }

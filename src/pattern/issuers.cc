@@ -50,31 +50,22 @@ uint32_t IssuerLookup::issuer_of(const Event& device_event) const {
   return forward == nullptr ? launch->issuer : forward->issuer;
 }
 
-void add_device_issuers(const Trace& trace, const WindowClip& window, const IssuerLookup& lookup, FunctionSlots& slots,
-                        const DeviceWork& work, IssuedNs& issued) {
-  const auto add = [&](const Event& event, uint32_t slot, int64_t ns) {
-    const uint32_t issuer = lookup.issuer_of(event);
-    if (issuer != kNoSlot) {
-      issued[issued_key(slot, issuer)] += ns;
-    }
-  };
+void add_device_issuers(const Trace& trace, const WindowClip& window, const IssuerLookup& lookup, DeviceRoles& roles,
+                        FunctionSlots& slots, IssuedNs& issued) {
   for (const Track& track : trace.tracks) {
+    if (!track.device) {
+      continue;
+    }
     for (const Event& event : track.events) {
+      const DeviceRole role = roles.of(event);
       int64_t from = 0;
       int64_t to = 0;
-      const bool kernel = event.category == Category::kKernel;
-      const bool memory = event.category == Category::kMemcpy || event.category == Category::kMemset;
-      if (!track.device || (!kernel && !memory) || !window.clip(event, from, to)) {
+      if (role == DeviceRole::kNone || !window.clip(event, from, to)) {
         continue;
       }
-      if (!kernel || !is_collective_kernel(trace.names.text(event.name))) {
-        add(event, slots.plain(kernel ? FunctionKind::kCompute : FunctionKind::kMemory, event.name), to - from);
+      if (const uint32_t issuer = lookup.issuer_of(event); issuer != kNoSlot) {
+        issued[issued_key(slots.plain(kind_of(role), event.name), issuer)] += to - from;
       }
-    }
-  }
-  for (const CollectiveRun& run : work.runs) {
-    if (trace.tracks[run.track].device) {
-      add(*run.event, run.slot, run.end_ns - run.start_ns);
     }
   }
 }

@@ -34,8 +34,8 @@ class IssuerLookup {
 };
 
 /// Adds the time of all device work in the window to the functions that issued it.
-void add_device_issuers(const Trace& trace, const WindowClip& window, const IssuerLookup& lookup, FunctionSlots& slots,
-                        const DeviceWork& work, IssuedNs& issued);
+void add_device_issuers(const Trace& trace, const WindowClip& window, const IssuerLookup& lookup, DeviceRoles& roles,
+                        FunctionSlots& slots, IssuedNs& issued);
 
 /// Adds the time of the collectives that ran on host threads (sorted by start) to the functions that issued them: the
 /// last call of their kind before they began, since such threads carry no reference to it.

@@ -116,7 +116,8 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   FunctionSlots slots(trace.names);
   Attribution attribution(window_ns, steps.steps, window.start_ns, has_samples);
 
-  DeviceWork work = gather_device_work(trace, window, slots);
+  DeviceRoles roles(trace.names);
+  DeviceWork work = gather_device_work(trace, window, roles, slots);
   const bool gpu_job = work.seen;
   pattern.gpu_job = gpu_job;
   pattern.gpu = input.rank.gpu >= 0 ? input.rank.gpu : work.device;
@@ -130,7 +131,7 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
 
   const IssuerLookup lookup(walk);
   IssuedNs issued = std::move(walk.issued_ns);
-  add_device_issuers(trace, window, lookup, slots, work, issued);
+  add_device_issuers(trace, window, lookup, roles, slots, issued);
   add_host_collective_issuers(trace, std::move(walk.comm_calls), work, issued);
   pattern.budget = attribution.budget();
   fill_collectives(trace, window, work, lookup, known_groups(trace, input), steps, slots, pattern);

@@ -235,7 +235,13 @@ NumberStatus parse_scaled(std::string_view token, int scale, int64_t& value) {
   size_t at = negative ? 1 : 0;
   const size_t first = at;
   uint64_t digits = 0;
-  if (eight_digits(text, at, digits)) at += 8;
+  if (eight_digits(text, at, digits)) {
+    at += 8;
+    if (uint64_t more = 0; eight_digits(text, at, more)) {
+      digits = digits * 100'000'000 + more;
+      at += 8;
+    }
+  }
   while (at < text.size() && is_digit(text[at])) {
     digits = digits * 10 + static_cast<uint64_t>(text[at] - '0');
     ++at;
@@ -249,8 +255,12 @@ NumberStatus parse_scaled(std::string_view token, int scale, int64_t& value) {
       ++decimals;
     }
   }
-  if (at != text.size() || at == first || at - first > 15) return parse_any_decimal(trim(text), scale, value);
-  digits *= kPowersOfTen[static_cast<size_t>(scale - decimals)];
+  constexpr size_t kMostCharacters = 19;  // below 2^64, with or without a point
+  const bool plain = at == text.size() && at > first && at - first <= kMostCharacters;
+  if (!plain || __builtin_mul_overflow(digits, kPowersOfTen[static_cast<size_t>(scale - decimals)], &digits) ||
+      digits > static_cast<uint64_t>(INT64_MAX)) {
+    return parse_any_decimal(trim(text), scale, value);
+  }
   value = negative ? -static_cast<int64_t>(digits) : static_cast<int64_t>(digits);
   return NumberStatus::kOk;
 }

@@ -68,12 +68,20 @@ class Walker {
 
   [[nodiscard]] uint32_t at() const { return at_; }
 
+  /// Instants, flows and asynchronous events, nearly half of a GPU trace, tell nothing that is kept: the members behind
+  /// their phase need no look.
+  static bool says_nothing(std::string_view phase) {
+    constexpr std::string_view kPhases = "istfbneOND";
+    return phase.size() == 3 && phase[0] == '"' && kPhases.find(phase[1]) != std::string_view::npos;
+  }
+
   bool event() {
     return object([this](std::string_view key) {
       if (is(key, "args") && tokens_.at(at_) == '{') return args();
       std::string_view value;
       if (!read_value(value)) return false;
       event_.set_field(key, value);
+      if (is(key, "ph") && says_nothing(value)) skip_members();
       return true;
     });
   }
@@ -129,6 +137,34 @@ class Walker {
     if (first == '"' ? !is_string(value) : !is_json_word(value)) event_.repaired = true;
     ++at_;
     return true;  // whether a comma or brace follows is for object() to see
+  }
+
+  /// Moves to the brace that ends the object at hand, if all before it are whole tokens; else stays.
+  void skip_members() {
+    const uint32_t stay = at_;
+    size_t depth = 1;
+    for (; at_ < tokens_.count; ++at_) {
+      switch (tokens_.at(at_)) {
+        case '{':
+          if (nesting_ == Nesting::kFlatArgs && depth > 1) break;
+          ++depth;
+          continue;
+        case '[':
+          ++depth;
+          continue;
+        case '}':
+        case ']':
+          if (--depth == 0) return;
+          continue;
+        case ',':
+        case ':':
+          continue;
+        default:
+          if (at_ + 1 < tokens_.count && is_delimiter(tokens_.at(at_ + 1))) continue;
+      }
+      break;
+    }
+    at_ = stay;
   }
 
   bool skip_nested(std::string_view& value) {

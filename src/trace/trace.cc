@@ -4,6 +4,7 @@
 #include <boost/sort/pdqsort/pdqsort.hpp>
 #include <compare>
 #include <tuple>
+#include <vector>
 
 #include "base/hash.h"
 
@@ -97,10 +98,27 @@ bool earlier(const Sample& a, const Sample& b) {
   return std::strong_order(a.value, b.value) < 0;
 }
 
+/// Traces are written as a few sorted runs (operators, then runtime calls …): merging those is cheaper than sorting.
 template <typename Range, typename Order>
-void sort_unless_sorted(Range& range, const Order& order) {
-  if (!std::is_sorted(range.begin(), range.end(), order)) {
-    boost::sort::pdqsort(range.begin(), range.end(), order);
+void sort_by_runs(Range& range, const Order& order) {
+  constexpr size_t kMostRuns = 64;
+  std::vector<decltype(range.begin())> ends;  // of the sorted runs
+  for (auto begin = range.begin(); begin != range.end(); begin = ends.back()) {
+    if (ends.size() == kMostRuns) {
+      boost::sort::pdqsort(range.begin(), range.end(), order);
+      return;
+    }
+    ends.push_back(std::is_sorted_until(begin, range.end(), order));
+  }
+  while (ends.size() > 1) {
+    std::vector<decltype(range.begin())> merged;
+    auto begin = range.begin();
+    for (size_t i = 0; i < ends.size(); i += 2) {
+      if (i + 1 < ends.size()) std::inplace_merge(begin, ends[i], ends[i + 1], order);
+      begin = ends[std::min(i + 1, ends.size() - 1)];
+      merged.push_back(begin);
+    }
+    ends = std::move(merged);
   }
 }
 
@@ -187,12 +205,12 @@ void Defects::merge(const Defects& other) {
 }
 
 void Trace::sort() {
-  for (Track& track : tracks) sort_unless_sorted(track.events, EventOrder{*this});
+  for (Track& track : tracks) sort_by_runs(track.events, EventOrder{*this});
   const auto key = [](const Track& track) {
     return std::tuple(track.device, id_order(track.pid), id_order(track.tid));
   };
   std::sort(tracks.begin(), tracks.end(), [&](const Track& a, const Track& b) { return key(a) < key(b); });
-  for (SampleSeries& series : samples.series) sort_unless_sorted(series.samples, earlier);
+  for (SampleSeries& series : samples.series) sort_by_runs(series.samples, earlier);
   std::sort(samples.series.begin(), samples.series.end(), [](const SampleSeries& a, const SampleSeries& b) {
     return std::tie(a.entity, a.metric, a.unit) < std::tie(b.entity, b.metric, b.unit);
   });

@@ -61,7 +61,7 @@ struct OpArgs {
   uint32_t input_dims = 0;       ///< raw JSON text in Trace::names, such as [[985728]]
   uint32_t input_types = 0;      ///< raw JSON text
   uint32_t concrete_inputs = 0;  ///< raw JSON text; kept for c10d::* operators only (peer, tag)
-  uint32_t call_stack = 0;       ///< old schema: "file(line): func;…", innermost first
+  uint32_t call_stack = 0;       ///< old schema: "file(line): func;…", outermost first
   uint32_t collective = 0;       ///< index in Trace::collectives, 0 = none
   bool operator==(const OpArgs&) const = default;
 };

@@ -130,7 +130,7 @@ TEST(Decompress, PaddingAfterTheLastMemberIsIgnored) {
 }
 
 class OpenFile : public ::testing::Test {
- protected:
+ public:
   OpenFile() {
     std::string pattern = (fs::temp_directory_path() / "eroica-XXXXXX").string();
     folder_ = ::mkdtemp(pattern.data());
@@ -139,6 +139,7 @@ class OpenFile : public ::testing::Test {
   OpenFile(const OpenFile&) = delete;
   OpenFile& operator=(const OpenFile&) = delete;
 
+ protected:
   [[nodiscard]] Error error_of(const std::string& name) const {
     const Result<std::unique_ptr<ByteSource>> file = open_file((folder_ / name).string());
     return file.ok() ? Error{Error::Kind::kInvalid, "opened"} : file.error();
