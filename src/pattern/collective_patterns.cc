@@ -76,7 +76,7 @@ struct CollectiveWords {
   int64_t bytes = -1;
 };
 
-CollectiveWords words_of(const Trace& trace, const CollectiveRun& run, const IssuerLookup& lookup) {
+CollectiveWords words_of(const Trace& trace, const CollectiveRun& run, IssuerLookup& lookup, CollectiveKinds& kinds) {
   CollectiveWords words;
   const Event& event = *run.event;
   uint32_t op_args = trace.tracks[run.track].device ? 0 : event.detail;
@@ -90,12 +90,12 @@ CollectiveWords words_of(const Trace& trace, const CollectiveRun& run, const Iss
   if (collective == 0) {
     collective = trace.op_args[op_args].collective;
   }
-  words.kind = collective_kind(trace.names.text(event.name));
+  words.kind = kinds.of(event.name);
   if (collective != 0) {
     words.args = &trace.collectives[collective];
     words.dtype = trace.names.text(words.args->dtype);
     if (words.args->kind != 0) {
-      const std::string said = collective_kind(trace.names.text(words.args->kind));
+      const std::string& said = kinds.of(words.args->kind);
       words.kind = said == "collective" || said == "coalesced" ? words.kind : said;
     }
     const int64_t elements = std::max(words.args->in_elements, words.args->out_elements);
@@ -119,11 +119,12 @@ CollectiveWords words_of(const Trace& trace, const CollectiveRun& run, const Iss
 
 }  // namespace
 
-void fill_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, const IssuerLookup& lookup,
+void fill_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, IssuerLookup& lookup,
                       const std::vector<ProcessGroup>& known, const Steps& steps, FunctionSlots& slots,
                       RankPattern& pattern) {
   CollectiveTable table(trace, known, pattern.rank);
   const std::unordered_map<uint32_t, std::string> gloo_groups = gloo_thread_groups(trace, work);
+  CollectiveKinds kinds(trace.names);
   std::vector<size_t> sends;
   std::vector<size_t> recvs;
   std::vector<uint32_t> next_position;
@@ -132,7 +133,7 @@ void fill_collectives(const Trace& trace, const WindowClip& window, const Device
 
   for (const CollectiveRun& run : work.runs) {
     const Track& track = trace.tracks[run.track];
-    const CollectiveWords words = words_of(trace, run, lookup);
+    const CollectiveWords words = words_of(trace, run, lookup, kinds);
     const auto gloo = gloo_groups.find(run.track);
     const std::string fallback = gloo != gloo_groups.end() ? gloo->second : "stream " + std::to_string(track.stream);
     const uint32_t group = table.group_of(words.args, fallback);

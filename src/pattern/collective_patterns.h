@@ -14,7 +14,7 @@ namespace eroica {
 /// Fills the pattern's groups, collectives and instances from the collectives that ran (sorted by start). Kind, size
 /// and group come from a collective's own arguments, else from the operator that launched it, else from its name and
 /// thread. Adds the bytes moved to the collectives' functions.
-void fill_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, const IssuerLookup& lookup,
+void fill_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, IssuerLookup& lookup,
                       const std::vector<ProcessGroup>& known, const Steps& steps, FunctionSlots& slots,
                       RankPattern& pattern);
 

@@ -113,6 +113,14 @@ std::string collective_kind(std::string_view raw_name) {
   return "collective";
 }
 
+const std::string& CollectiveKinds::of(uint32_t name) {
+  const auto [known, is_new] = by_name_.try_emplace(name);
+  if (is_new) {
+    known->second = collective_kind(names_->text(name));
+  }
+  return known->second;
+}
+
 int64_t dtype_bytes(std::string_view dtype) {
   const size_t colon = dtype.rfind(':');
   const std::string text = lower_letters(colon == std::string_view::npos ? dtype : dtype.substr(colon + 1));

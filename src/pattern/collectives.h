@@ -6,6 +6,7 @@
 #include <string>
 #include <string_view>
 #include <tuple>
+#include <unordered_map>
 #include <vector>
 
 #include "pattern/pattern.h"
@@ -23,6 +24,17 @@ bool is_host_collective(std::string_view raw_name);
 /// "ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(…)" → "all_reduce", "all_gather", "reduce_scatter" …;
 /// "collective" when the name does not tell.
 std::string collective_kind(std::string_view raw_name);
+
+/// The kinds that the names of a trace tell, found once a name.
+class CollectiveKinds {
+ public:
+  explicit CollectiveKinds(const StringTable& names) : names_(&names) {}
+  const std::string& of(uint32_t name);
+
+ private:
+  const StringTable* names_;
+  std::unordered_map<uint32_t, std::string> by_name_;
+};
 
 /// Bytes of one element of a dtype as torch or NCCL spell it ("Float", "c10::BFloat16", "long int"); 0 = unknown.
 int64_t dtype_bytes(std::string_view dtype);

@@ -21,6 +21,61 @@ DeviceRole role_of_kernel(std::string_view name) {
   return name == "dma_request" ? DeviceRole::kMemory : DeviceRole::kCompute;
 }
 
+std::vector<bool> host_collective_names(const StringTable& names) {
+  std::vector<bool> found(names.size());
+  for (uint32_t name = 0; name < names.size(); ++name) {
+    found[name] = is_host_collective(names.text(name));
+  }
+  return found;
+}
+
+void gather_host_collectives(const Track& track, uint32_t index, const WindowClip& window,
+                             const std::vector<bool>& host_collective, FunctionSlots& slots, DeviceWork& work) {
+  for (const Event& event : track.events) {
+    int64_t from = 0;
+    int64_t to = 0;
+    const bool may_be = event.category == Category::kAnnotation || event.category == Category::kOperator;
+    if (may_be && host_collective[event.name] && window.clip(event, from, to)) {
+      const uint32_t slot = slots.plain(FunctionKind::kCollective, event.name);
+      slots.add_execution(slot, to - from);
+      work.runs.push_back({&event, index, slot, from, to});
+    }
+  }
+}
+
+// Returns the time of the track's work, −1 = none in the window.
+int64_t gather_device_track(const Trace& trace, uint32_t index, const WindowClip& window, DeviceRoles& roles,
+                            FunctionSlots& slots, DeviceWork& work) {
+  int64_t busy_ns = 0;
+  bool any = false;
+  for (const Event& event : trace.tracks[index].events) {
+    int64_t from = 0;
+    int64_t to = 0;
+    const bool is_kernel = event.category == Category::kKernel;
+    work.seen = work.seen || is_kernel || event.category == Category::kMemcpy || event.category == Category::kMemset;
+    const DeviceRole role = roles.of(event);
+    if (role == DeviceRole::kNone || !window.clip(event, from, to)) {
+      continue;
+    }
+    const uint32_t slot = slots.plain(kind_of(role), event.name);
+    slots.add_execution(slot, to - from);
+    busy_ns += to - from;
+    any = true;
+    if (!is_kernel) {
+      slots[slot].bytes += static_cast<int64_t>(trace.bytes[event.detail]);
+    } else if (event.detail != 0) {
+      const Launch& launch = trace.launches[event.detail];
+      slots.add_shape(slot, hash_combine(trace.names.text_hash(launch.grid), trace.names.text_hash(launch.block)));
+    }
+    if (role == DeviceRole::kCollective) {
+      work.runs.push_back({&event, index, slot, from, to});
+    } else {
+      (role == DeviceRole::kCompute ? work.compute : work.memory).push_back({from, to, slot});
+    }
+  }
+  return any ? busy_ns : -1;
+}
+
 }  // namespace
 
 DeviceRole DeviceRoles::of(const Event& event) {
@@ -51,10 +106,8 @@ bool WindowClip::clip(const Event& event, int64_t& from_ns, int64_t& to_ns) cons
 
 DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, DeviceRoles& roles, FunctionSlots& slots) {
   DeviceWork work;
-  std::vector<bool> host_collective(trace.names.size());
-  for (uint32_t name = 0; name < trace.names.size(); ++name) {
-    host_collective[name] = is_host_collective(trace.names.text(name));
-  }
+  const std::vector<bool> host_collective = host_collective_names(trace.names);
+  const bool on_host = std::find(host_collective.begin(), host_collective.end(), true) != host_collective.end();
   std::map<std::string, int64_t> busy_ns;
   size_t count = 0;
   for (const Track& track : trace.tracks) {
@@ -64,41 +117,12 @@ DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, Devi
 
   for (uint32_t t = 0; t < trace.tracks.size(); ++t) {
     const Track& track = trace.tracks[t];
-    for (const Event& event : track.events) {
-      int64_t from = 0;
-      int64_t to = 0;
-      if (!track.device) {
-        const bool may_be = event.category == Category::kAnnotation || event.category == Category::kOperator;
-        if (may_be && host_collective[event.name] && window.clip(event, from, to)) {
-          const uint32_t slot = slots.plain(FunctionKind::kCollective, event.name);
-          slots.add_execution(slot, to - from);
-          work.runs.push_back({&event, t, slot, from, to});
-        }
-        continue;
+    if (track.device) {
+      if (const int64_t ns = gather_device_track(trace, t, window, roles, slots, work); ns >= 0) {
+        busy_ns[track.pid] += ns;
       }
-      const bool is_work = event.category == Category::kKernel || event.category == Category::kMemcpy ||
-                           event.category == Category::kMemset;
-      work.seen = work.seen || is_work;
-      const DeviceRole role = roles.of(event);
-      if (role == DeviceRole::kNone || !window.clip(event, from, to)) {
-        continue;
-      }
-      const uint32_t slot = slots.plain(kind_of(role), event.name);
-      slots.add_execution(slot, to - from);
-      busy_ns[track.pid] += to - from;
-      if (event.category == Category::kKernel) {
-        if (event.detail != 0) {
-          const Launch& launch = trace.launches[event.detail];
-          slots.add_shape(slot, hash_combine(trace.names.text_hash(launch.grid), trace.names.text_hash(launch.block)));
-        }
-      } else {
-        slots[slot].bytes += static_cast<int64_t>(trace.bytes[event.detail]);
-      }
-      if (role == DeviceRole::kCollective) {
-        work.runs.push_back({&event, t, slot, from, to});
-      } else {
-        (role == DeviceRole::kCompute ? work.compute : work.memory).push_back({from, to, slot});
-      }
+    } else if (on_host) {
+      gather_host_collectives(track, t, window, host_collective, slots, work);
     }
   }
 

@@ -42,11 +42,7 @@ uint32_t FunctionSlots::canonical_of(uint32_t raw_name, bool python, bool kernel
   return found->second;
 }
 
-uint32_t FunctionSlots::plain(FunctionKind kind, uint32_t raw_name) {
-  std::vector<uint32_t>& by_name = plain_[static_cast<size_t>(kind)];
-  if (raw_name < by_name.size() && by_name[raw_name] != 0) {
-    return by_name[raw_name] - 1;
-  }
+uint32_t FunctionSlots::add_plain(FunctionKind kind, uint32_t raw_name) {
   if (slots_.size() >= kMaxSlots) {
     raw_name = StringTable::kOverflow;
   }
@@ -60,7 +56,7 @@ uint32_t FunctionSlots::plain(FunctionKind kind, uint32_t raw_name) {
     slot.canonical = canonical;
     slots_.push_back(std::move(slot));
   }
-  grown(by_name, raw_name) = found->second + 1;
+  grown(plain_[static_cast<size_t>(kind)], raw_name) = found->second + 1;
   return found->second;
 }
 
@@ -130,13 +126,6 @@ uint32_t FunctionSlots::call_stack(uint32_t raw_stack) {
   return slot;
 }
 
-void FunctionSlots::add_execution(uint32_t slot, int64_t duration_ns) {
-  Slot& s = slots_[slot];
-  ++s.executions;
-  s.longest_ns = std::max(s.longest_ns, duration_ns);
-  s.durations.add(duration_ns);
-}
-
 void FunctionSlots::add_to_union(uint32_t slot, int64_t start_ns, int64_t end_ns) {
   Slot& s = slots_[slot];
   const int64_t from = std::max(start_ns, s.covered_until_ns);
@@ -145,12 +134,6 @@ void FunctionSlots::add_to_union(uint32_t slot, int64_t start_ns, int64_t end_ns
     s.self_ns += end_ns - from;
     s.covered_until_ns = end_ns;
   }
-}
-
-void FunctionSlots::add_shape(uint32_t slot, uint64_t shape_hash) {
-  Slot& s = slots_[slot];
-  s.smallest_shape = std::min(s.smallest_shape, shape_hash);
-  s.largest_shape = std::max(s.largest_shape, shape_hash);
 }
 
 uint64_t FunctionSlots::hash(uint32_t slot) const {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <deque>
@@ -28,7 +29,6 @@ struct Slot {
   uint64_t executions = 0;
   int64_t total_ns = 0;
   int64_t self_ns = 0;
-  int64_t exposed_ns = 0;
   int64_t longest_ns = 0;
   int64_t bytes = 0;
   uint64_t smallest_shape = UINT64_MAX;  ///< with largest_shape: a fingerprint of the set of shapes, order-free
@@ -43,7 +43,11 @@ class FunctionSlots {
   explicit FunctionSlots(const StringTable& raw_names);
 
   /// The function `raw_name` (in the trace's names) of a kind other than kPython frames.
-  uint32_t plain(FunctionKind kind, uint32_t raw_name);
+  uint32_t plain(FunctionKind kind, uint32_t raw_name) {
+    const std::vector<uint32_t>& by_name = plain_[static_cast<size_t>(kind)];
+    const uint32_t known = raw_name < by_name.size() ? by_name[raw_name] : 0;
+    return known != 0 ? known - 1 : add_plain(kind, raw_name);
+  }
   /// The Python frame `raw_name` called from slot `parent` (kNoSlot: outermost).
   uint32_t frame(uint32_t parent, uint32_t raw_name);
   /// The innermost frame of an old-schema call stack ("file(line): func;…", outermost first), kNoSlot when empty.
@@ -55,10 +59,19 @@ class FunctionSlots {
   [[nodiscard]] const CanonicalName& canonical(uint32_t slot) const { return canonicals_[slots_[slot].canonical].name; }
 
   /// One execution of `slot`: counts it and its duration (already clipped to the window).
-  void add_execution(uint32_t slot, int64_t duration_ns);
+  void add_execution(uint32_t slot, int64_t duration_ns) {
+    Slot& s = slots_[slot];
+    ++s.executions;
+    s.longest_ns = std::max(s.longest_ns, duration_ns);
+    s.durations.add(duration_ns);
+  }
   /// Adds a device execution's part of the union; executions come by start.
   void add_to_union(uint32_t slot, int64_t start_ns, int64_t end_ns);
-  void add_shape(uint32_t slot, uint64_t shape_hash);
+  void add_shape(uint32_t slot, uint64_t shape_hash) {
+    Slot& s = slots_[slot];
+    s.smallest_shape = std::min(s.smallest_shape, shape_hash);
+    s.largest_shape = std::max(s.largest_shape, shape_hash);
+  }
 
   /// The function's hash as it goes over the wire.
   [[nodiscard]] uint64_t hash(uint32_t slot) const;
@@ -71,11 +84,12 @@ class FunctionSlots {
     CanonicalName name;
     uint64_t hash;
   };
+  uint32_t add_plain(FunctionKind kind, uint32_t raw_name);
   uint32_t canonical_of(uint32_t raw_name, bool python, bool kernel);
   uint32_t frame_of_canonical(uint32_t parent, uint32_t canonical, int32_t line);
 
   const StringTable* raw_names_;
-  std::deque<Slot> slots_;
+  std::vector<Slot> slots_;
   std::deque<Canonical> canonicals_;
   std::vector<std::pair<uint32_t, int32_t>> frame_canonical_;    // by raw name: canonical + 1, line
   std::array<std::vector<uint32_t>, kFunctionKindCount> plain_;  // by raw name: slot + 1

@@ -8,12 +8,18 @@
 namespace eroica {
 namespace {
 
-enum NameClass : uint8_t { kUnseen, kPlain, kFetchCall, kMark, kCommCall, kSyncCall, kHostCollective };
-
 // Deeper than real stacks; keeps hostile nesting from costing quadratic time.
 constexpr size_t kMostFramesSearched = 256;
 
-NameClass classify(std::string_view name) {
+}  // namespace
+
+bool is_fetch_name(std::string_view raw_name) { return raw_name.starts_with("enumerate(DataLoader)#"); }
+
+bool is_sync_call(std::string_view raw_name) {
+  return raw_name.find("Synchronize") != std::string_view::npos || raw_name.starts_with("synchronize");
+}
+
+HostWalk::NameClass HostWalk::classify(std::string_view name) {
   if (is_host_collective(name)) {
     return kHostCollective;
   }
@@ -29,24 +35,26 @@ NameClass classify(std::string_view name) {
   return is_sync_call(name) ? kSyncCall : kPlain;
 }
 
-}  // namespace
-
-bool is_fetch_name(std::string_view raw_name) { return raw_name.starts_with("enumerate(DataLoader)#"); }
-
-bool is_sync_call(std::string_view raw_name) {
-  return raw_name.find("Synchronize") != std::string_view::npos || raw_name.starts_with("synchronize");
+HostWalk::HostWalk(const Trace& trace, FunctionSlots& slots, Window window, bool gpu_job)
+    : trace_(&trace), slots_(&slots), window_(window), gpu_job_(gpu_job), class_by_name_(trace.names.size()) {
+  for (size_t category = 0; category < roles_.size(); ++category) {
+    for (size_t name_class = 0; name_class < roles_[category].size(); ++name_class) {
+      roles_[category][name_class] = role_of(static_cast<Category>(category), static_cast<NameClass>(name_class));
+    }
+  }
 }
 
-HostWalk::HostWalk(const Trace& trace, FunctionSlots& slots, Window window, bool gpu_job)
-    : trace_(&trace), slots_(&slots), window_(window), gpu_job_(gpu_job), role_by_name_(trace.names.size()) {}
-
 HostWalk::Role HostWalk::role_of(const Event& event) {
-  uint8_t& name_class = role_by_name_[event.name];
+  NameClass& name_class = class_by_name_[event.name];
   if (name_class == kUnseen) {
     name_class = classify(trace_->names.text(event.name));
   }
+  return roles_[static_cast<size_t>(event.category)][name_class];
+}
+
+HostWalk::Role HostWalk::role_of(Category category, NameClass name_class) const {
   const FunctionKind operator_kind = gpu_job_ ? FunctionKind::kOperator : FunctionKind::kCompute;
-  switch (event.category) {
+  switch (category) {
     case Category::kPython:
       return {FunctionKind::kPython, Leaf::kPython, false};
     case Category::kOperator:
@@ -62,7 +70,7 @@ HostWalk::Role HostWalk::role_of(const Event& event) {
         default:
           break;
       }
-      if (event.category == Category::kOperator && name_class != kMark) {
+      if (category == Category::kOperator && name_class != kMark) {
         return {operator_kind, Leaf::kOperator, false};
       }
       return {FunctionKind::kPython, Leaf::kPython, false};
@@ -75,7 +83,7 @@ HostWalk::Role HostWalk::role_of(const Event& event) {
   }
 }
 
-uint64_t HostWalk::shape_of(const Event& event) {
+uint64_t HostWalk::shape_of(const Event& event) const {
   const bool has_args = event.category == Category::kOperator || event.category == Category::kAnnotation;
   if (!has_args || event.detail == 0) {
     return 0;
@@ -83,71 +91,80 @@ uint64_t HostWalk::shape_of(const Event& event) {
   return trace_->names.text_hash(trace_->op_args[event.detail].input_dims);
 }
 
-void HostWalk::advance(int64_t to_ns, const LeafSink& sink) {
-  const int64_t from = std::max(at_ns_, window_.start_ns);
-  const int64_t to = std::min(to_ns, window_.end_ns);
-  at_ns_ = std::max(at_ns_, to_ns);
-  if (from >= to) {
-    return;
-  }
-  if (stack_.empty()) {
-    sink(from - window_.start_ns, to - window_.start_ns, Leaf::kNone, kNoSlot);
-    return;
-  }
-  const Frame& top = stack_.back();
-  (*slots_)[top.slot].self_ns += to - from;
-  sink(from - window_.start_ns, to - window_.start_ns, top.leaf, top.slot);
-}
-
-void HostWalk::pop(const LeafSink& sink, int64_t at_ns) {
-  advance(std::min(at_ns, stack_.back().end_ns), sink);
-  const Frame frame = stack_.back();
-  stack_.pop_back();
+void HostWalk::close(const Frame& frame, int64_t at_ns) {
   Slot& slot = (*slots_)[frame.slot];
   --slot.open;
   const int64_t start = std::max(frame.start_ns, window_.start_ns);
-  const int64_t end = std::min(std::min(at_ns, frame.end_ns), window_.end_ns);
+  const int64_t end = std::min(at_ns, window_.end_ns);
   if (end < start) {
     return;
   }
   slots_->add_execution(frame.slot, end - start);
   if (slot.open == 0) {
     slot.total_ns += end - start;
-    if (const uint32_t user = user_of(frame); user != kNoSlot && user != frame.slot) {
-      issued_ns[(uint64_t{frame.slot} << 32) | user] += end - start;
+    if (frame.user != kNoSlot && frame.user != frame.slot) {
+      issued_ns[(uint64_t{frame.slot} << 32) | frame.user] += end - start;
     }
   }
 }
 
-uint32_t HostWalk::user_of(const Frame& frame) const {
-  return frame.python == kNoSlot ? kNoSlot : (*slots_)[frame.python].user;
+void HostWalk::set_python(Frame& frame, uint32_t slot) const {
+  frame.python = slot;
+  frame.user = slot == kNoSlot ? kNoSlot : (*slots_)[slot].user;
 }
 
-void HostWalk::pop_until(int64_t time_ns, const LeafSink& sink) {
-  while (!stack_.empty() && stack_.back().end_ns <= time_ns) {
-    pop(sink, stack_.back().end_ns);
+// How many frames of the stack are still open when a Python frame with this parent begins. The parent id is exact
+// where rounded times leave a finished sibling open.
+size_t HostWalk::frames_to_keep(uint32_t python_parent) const {
+  const size_t searched = std::min(stack_.size(), kMostFramesSearched);
+  const auto nearest = stack_.end() - static_cast<std::ptrdiff_t>(searched);
+  const auto is_parent = [&](const Frame& frame) { return frame.python_id == python_parent; };
+  const auto parent = std::find_if(stack_.rbegin(), std::make_reverse_iterator(nearest), is_parent).base();
+  if (parent == nearest) {
+    return stack_.size();
   }
+  const auto sibling =
+      std::find_if(parent, stack_.end(), [](const Frame& frame) { return frame.python_id != Event::kNoId; });
+  return static_cast<size_t>(sibling - stack_.begin());
+}
+
+void HostWalk::add_launch(const Event& event) {
+  Launched launch{event.id, kNoSlot, Event::kNoId, 0};
+  if (!stack_.empty()) {
+    const Frame& top = stack_.back();
+    const bool is_user = top.user != kNoSlot;
+    launch.issuer = is_user ? top.user : top.leaf == Leaf::kPython ? kNoSlot : top.slot;
+    launch.sequence = is_user ? Event::kNoId : top.sequence;
+    launch.comm = top.comm;
+  }
+  launches.push_back(launch);
 }
 
 void HostWalk::push(const Event& event, Role role) {
+  const bool is_call = event.category == Category::kRuntime || event.category == Category::kDriver;
+  if (is_call && event.id != Event::kNoId) {
+    add_launch(event);
+  }
   Frame frame{};
   frame.leaf = role.leaf;
   frame.start_ns = event.start_ns;
   frame.end_ns = event.end_ns();
   frame.python = kNoSlot;
   frame.python_id = Event::kNoId;
+  frame.user = kNoSlot;
   frame.sequence = Event::kNoId;
   if (!stack_.empty()) {
     const Frame& parent = stack_.back();
     // Ends differ by rounding between what Python and the operators recorded; a child never outlives its parent.
     frame.end_ns = std::min(frame.end_ns, parent.end_ns);
     frame.python = parent.python;
+    frame.user = parent.user;
     frame.sequence = parent.sequence;
     frame.comm = parent.comm;
   }
   if (event.category == Category::kPython) {
     frame.slot = slots_->frame(frame.python, event.name);
-    frame.python = frame.slot;
+    set_python(frame, frame.slot);
     frame.python_id = event.id;
   } else {
     frame.slot = slots_->plain(role.kind, event.name);
@@ -159,7 +176,7 @@ void HostWalk::push(const Event& event, Role role) {
   if (is_operator && event.detail != 0) {
     const OpArgs& args = trace_->op_args[event.detail];
     if (frame.python == kNoSlot && args.call_stack != 0) {
-      frame.python = slots_->call_stack(args.call_stack);
+      set_python(frame, slots_->call_stack(args.call_stack));
     }
     if (args.collective != 0 || (role.leaf == Leaf::kComm && args.input_dims != 0 &&
                                  (frame.comm == 0 || trace_->op_args[frame.comm].collective == 0))) {
@@ -167,66 +184,19 @@ void HostWalk::push(const Event& event, Role role) {
     }
   }
   if (event.category == Category::kOperator && event.id != Event::kNoId) {
-    const uint32_t user = user_of(frame);
-    operators.push_back({event.id, user != kNoSlot ? user : frame.slot});
+    operators.push_back({event.id, frame.user != kNoSlot ? frame.user : frame.slot});
   }
   if (event.category == Category::kOperator && event.link != Event::kNoId) {
     frame.sequence = event.link;
-    if (const uint32_t user = user_of(frame); user != kNoSlot) {
-      forward_ops.push_back({event.link, user});
+    if (frame.user != kNoSlot) {
+      forward_ops.push_back({event.link, frame.user});
     }
   }
   if (role.leaf == Leaf::kComm && event.category == Category::kOperator) {
-    comm_calls.push_back({event.start_ns - window_.start_ns, event.name, user_of(frame)});
+    comm_calls.push_back({event.start_ns - window_.start_ns, event.name, frame.user});
   }
   ++(*slots_)[frame.slot].open;
   stack_.push_back(frame);
-}
-
-void HostWalk::run(const Track& track, const LeafSink& sink) {
-  at_ns_ = window_.start_ns;
-  stack_.clear();
-  for (const Event& event : track.events) {
-    const Role role = role_of(event);
-    if (role.skip) {
-      continue;
-    }
-    pop_until(event.start_ns, sink);
-    if (event.category == Category::kPython && event.link != Event::kNoId) {
-      // The parent id is exact where rounded times leave a finished sibling open.
-      const auto is_parent = [&](const Frame& frame) { return frame.python_id == event.link; };
-      const size_t searched = std::min(stack_.size(), kMostFramesSearched);
-      const auto nearest = stack_.end() - static_cast<std::ptrdiff_t>(searched);
-      const auto parent = std::find_if(stack_.rbegin(), std::make_reverse_iterator(nearest), is_parent).base();
-      if (parent != nearest) {
-        const auto sibling =
-            std::find_if(parent, stack_.end(), [](const Frame& frame) { return frame.python_id != Event::kNoId; });
-        const size_t keep = static_cast<size_t>(sibling - stack_.begin());
-        while (stack_.size() > keep) {
-          pop(sink, event.start_ns);
-        }
-      }
-    }
-    advance(event.start_ns, sink);
-    if (event.category == Category::kRuntime || event.category == Category::kDriver) {
-      if (event.id != Event::kNoId) {
-        Launched launch{event.id, kNoSlot, Event::kNoId, 0};
-        if (!stack_.empty()) {
-          const Frame& top = stack_.back();
-          const uint32_t user = user_of(top);
-          launch.issuer = user != kNoSlot ? user : top.leaf == Leaf::kPython ? kNoSlot : top.slot;
-          launch.sequence = user != kNoSlot ? Event::kNoId : top.sequence;
-          launch.comm = top.comm;
-        }
-        launches.push_back(launch);
-      }
-    }
-    push(event, role);
-  }
-  while (!stack_.empty()) {
-    pop(sink, stack_.back().end_ns);
-  }
-  advance(window_.end_ns, sink);
 }
 
 }  // namespace eroica

@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
-#include <functional>
+#include <unordered_map>
 #include <vector>
 
 #include "pattern/function_slots.h"
@@ -53,13 +55,13 @@ class HostWalk {
     int64_t start_ns;  ///< on the trace's axis
     int64_t end_ns;
   };
-  /// Told in order of time, without gaps, for the whole window: [from, to) since the window's start.
-  using LeafSink = std::function<void(int64_t from_ns, int64_t to_ns, Leaf leaf, uint32_t slot)>;
-
   HostWalk(const Trace& trace, FunctionSlots& slots, Window window, bool gpu_job);
 
   /// Walks a sorted host track. Collectives that run on the host (gloo:*) are left out: they overlap without nesting.
-  void run(const Track& track, const LeafSink& sink);
+  /// Calls sink(from_ns, to_ns, leaf, slot) in order of time, without gaps, for the whole window, [from, to) since its
+  /// start.
+  template <typename Sink>
+  void run(const Track& track, Sink sink);
 
   std::vector<Launched> launches;
   std::vector<ForwardOp> forward_ops;
@@ -70,39 +72,100 @@ class HostWalk {
 
  private:
   struct Frame {
+    int64_t start_ns;
     int64_t end_ns;
     uint32_t slot;
     uint32_t python;     // innermost Python slot, itself included
     uint32_t python_id;  // Event::kNoId unless a Python frame with an id
+    uint32_t user;       // innermost slot of the user's Python code
     uint32_t sequence;
     uint32_t comm;
     Leaf leaf;
-    int64_t start_ns;
   };
   struct Role {
     FunctionKind kind;
     Leaf leaf;
     bool skip;
   };
+  enum NameClass : uint8_t { kUnseen, kPlain, kFetchCall, kMark, kCommCall, kSyncCall, kHostCollective };
+  static NameClass classify(std::string_view name);
+  [[nodiscard]] Role role_of(Category category, NameClass name_class) const;
   Role role_of(const Event& event);
   void push(const Event& event, Role role);
-  [[nodiscard]] uint32_t user_of(const Frame& frame) const;
-  void pop_until(int64_t time_ns, const LeafSink& sink);
-  void pop(const LeafSink& sink, int64_t at_ns);
-  void advance(int64_t to_ns, const LeafSink& sink);
-  uint64_t shape_of(const Event& event);
+  void close(const Frame& frame, int64_t at_ns);
+  void set_python(Frame& frame, uint32_t slot) const;
+  void add_launch(const Event& event);
+  [[nodiscard]] size_t frames_to_keep(uint32_t python_parent) const;
+  [[nodiscard]] uint64_t shape_of(const Event& event) const;
+
+  template <typename Sink>
+  void advance(int64_t to_ns, Sink& sink);
+  template <typename Sink>
+  void pop(int64_t at_ns, Sink& sink);
 
   const Trace* trace_;
   FunctionSlots* slots_;
   Window window_;
   bool gpu_job_;
-  int64_t at_ns_ = 0;
+  int64_t at_ns_ = 0;  // in the window
   std::vector<Frame> stack_;
-  std::vector<uint8_t> role_by_name_;  // lazily: 1 + name class
+  std::vector<NameClass> class_by_name_;  // lazily
+  std::array<std::array<Role, kHostCollective + 1>, kCategoryCount> roles_{};
 };
 
 /// Name class of the annotations and operators that mark or fetch instead of computing.
 bool is_fetch_name(std::string_view raw_name);
 bool is_sync_call(std::string_view raw_name);
+
+template <typename Sink>
+void HostWalk::advance(int64_t to_ns, Sink& sink) {
+  const int64_t from = at_ns_;
+  const int64_t to = std::min(to_ns, window_.end_ns);
+  if (from >= to) {
+    return;
+  }
+  at_ns_ = to;
+  if (stack_.empty()) {
+    sink(from - window_.start_ns, to - window_.start_ns, Leaf::kNone, kNoSlot);
+    return;
+  }
+  const Frame& top = stack_.back();
+  (*slots_)[top.slot].self_ns += to - from;
+  sink(from - window_.start_ns, to - window_.start_ns, top.leaf, top.slot);
+}
+
+template <typename Sink>
+void HostWalk::pop(int64_t at_ns, Sink& sink) {
+  const int64_t end = std::min(at_ns, stack_.back().end_ns);
+  advance(end, sink);
+  close(stack_.back(), end);
+  stack_.pop_back();
+}
+
+template <typename Sink>
+void HostWalk::run(const Track& track, Sink sink) {
+  at_ns_ = window_.start_ns;
+  stack_.clear();
+  for (const Event& event : track.events) {
+    const Role role = role_of(event);
+    if (role.skip) {
+      continue;
+    }
+    while (!stack_.empty() && stack_.back().end_ns <= event.start_ns) {
+      pop(stack_.back().end_ns, sink);
+    }
+    if (event.category == Category::kPython && event.link != Event::kNoId) {
+      for (const size_t keep = frames_to_keep(event.link); stack_.size() > keep;) {
+        pop(event.start_ns, sink);
+      }
+    }
+    advance(event.start_ns, sink);
+    push(event, role);
+  }
+  while (!stack_.empty()) {
+    pop(stack_.back().end_ns, sink);
+  }
+  advance(window_.end_ns, sink);
+}
 
 }  // namespace eroica

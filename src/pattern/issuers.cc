@@ -8,49 +8,61 @@
 
 namespace eroica {
 
-namespace {
-
-template <typename T>
-void sort_by(std::vector<T>& values, uint32_t T::*key) {
-  const auto before = [&](const T& a, const T& b) { return a.*key < b.*key; };
-  if (!std::is_sorted(values.begin(), values.end(), before)) {
+template <typename T, uint32_t T::*kId>
+IssuerLookup::ById<T, kId>::ById(std::vector<T> unsorted) : values(std::move(unsorted)) {
+  constexpr int kMostRuns = 8;
+  const auto before = [](const T& a, const T& b) { return a.*kId < b.*kId; };
+  // Ids mostly rise along each thread, so there are few sorted runs to merge.
+  auto sorted = std::is_sorted_until(values.begin(), values.end(), before);
+  for (int run = 1; sorted != values.end() && run < kMostRuns; ++run) {
+    const auto next = std::is_sorted_until(sorted, values.end(), before);
+    std::inplace_merge(values.begin(), sorted, next, before);
+    sorted = next;
+  }
+  if (sorted != values.end()) {
     std::stable_sort(values.begin(), values.end(), before);
   }
 }
 
-template <typename T>
-const T* find_by(const std::vector<T>& values, uint32_t T::*key, uint32_t wanted) {
-  const auto found = std::lower_bound(values.begin(), values.end(), wanted,
-                                      [&](const T& value, uint32_t other) { return value.*key < other; });
-  return wanted != Event::kNoId && found != values.end() && (*found).*key == wanted ? &*found : nullptr;
+template <typename T, uint32_t T::*kId>
+const T* IssuerLookup::ById<T, kId>::find(uint32_t id) {
+  constexpr size_t kNear = 16;
+  if (id == Event::kNoId) {
+    return nullptr;
+  }
+  size_t first = 0;
+  size_t end = values.size();
+  if (last < end && values[last].*kId <= id) {
+    const size_t near = std::min(last + kNear, end);
+    for (first = last; first < near && values[first].*kId < id; ++first) {
+    }
+    end = first < near ? first : end;
+  }
+  const auto found = std::lower_bound(values.begin() + static_cast<std::ptrdiff_t>(first),
+                                      values.begin() + static_cast<std::ptrdiff_t>(end), id,
+                                      [](const T& value, uint32_t wanted) { return value.*kId < wanted; });
+  last = static_cast<size_t>(found - values.begin());
+  return found != values.end() && (*found).*kId == id ? &*found : nullptr;
 }
-
-}  // namespace
 
 IssuerLookup::IssuerLookup(HostWalk& walk)
     : launches_(std::move(walk.launches)),
       forward_ops_(std::move(walk.forward_ops)),
-      operators_(std::move(walk.operators)) {
-  sort_by(launches_, &Launched::correlation);
-  sort_by(forward_ops_, &ForwardOp::sequence);
-  sort_by(operators_, &OperatorIssuer::external_id);
-}
+      operators_(std::move(walk.operators)) {}
 
-const Launched* IssuerLookup::launch_of(uint32_t correlation) const {
-  return find_by(launches_, &Launched::correlation, correlation);
-}
+const Launched* IssuerLookup::launch_of(uint32_t correlation) { return launches_.find(correlation); }
 
-uint32_t IssuerLookup::issuer_of(const Event& device_event) const {
+uint32_t IssuerLookup::issuer_of(const Event& device_event) {
   const Launched* launch = launch_of(device_event.id);
   if (launch == nullptr) {
-    const OperatorIssuer* op = find_by(operators_, &OperatorIssuer::external_id, device_event.link);
+    const OperatorIssuer* op = operators_.find(device_event.link);
     return op == nullptr ? kNoSlot : op->issuer;
   }
-  const ForwardOp* forward = find_by(forward_ops_, &ForwardOp::sequence, launch->sequence);
+  const ForwardOp* forward = forward_ops_.find(launch->sequence);
   return forward == nullptr ? launch->issuer : forward->issuer;
 }
 
-void add_device_issuers(const Trace& trace, const WindowClip& window, const IssuerLookup& lookup, DeviceRoles& roles,
+void add_device_issuers(const Trace& trace, const WindowClip& window, IssuerLookup& lookup, DeviceRoles& roles,
                         FunctionSlots& slots, IssuedNs& issued) {
   for (const Track& track : trace.tracks) {
     if (!track.device) {
@@ -74,14 +86,7 @@ void add_host_collective_issuers(const Trace& trace, std::vector<CommCall> calls
                                  IssuedNs& issued) {
   std::stable_sort(calls.begin(), calls.end(),
                    [](const CommCall& a, const CommCall& b) { return a.start_ns < b.start_ns; });
-  std::unordered_map<uint32_t, std::string> kinds;
-  const auto kind_of = [&](uint32_t name) -> const std::string& {
-    const auto [found, is_new] = kinds.try_emplace(name);
-    if (is_new) {
-      found->second = collective_kind(trace.names.text(name));
-    }
-    return found->second;
-  };
+  CollectiveKinds kinds(trace.names);
   std::map<std::string, uint32_t> last_issuer;
   size_t next = 0;
   for (const CollectiveRun& run : work.runs) {
@@ -89,9 +94,9 @@ void add_host_collective_issuers(const Trace& trace, std::vector<CommCall> calls
       continue;
     }
     for (; next < calls.size() && calls[next].start_ns <= run.start_ns; ++next) {
-      last_issuer[kind_of(calls[next].name)] = calls[next].issuer;
+      last_issuer[kinds.of(calls[next].name)] = calls[next].issuer;
     }
-    const auto issuer = last_issuer.find(kind_of(run.event->name));
+    const auto issuer = last_issuer.find(kinds.of(run.event->name));
     if (issuer != last_issuer.end() && issuer->second != kNoSlot) {
       issued[issued_key(run.slot, issuer->second)] += run.end_ns - run.start_ns;
     }

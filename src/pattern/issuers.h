@@ -23,18 +23,27 @@ class IssuerLookup {
   /// Takes what `walk` gathered, leaving it without.
   explicit IssuerLookup(HostWalk& walk);
   /// nullptr: no launch with this correlation was recorded.
-  [[nodiscard]] const Launched* launch_of(uint32_t correlation) const;
+  [[nodiscard]] const Launched* launch_of(uint32_t correlation);
   /// The slot of the code that issued a device event, kNoSlot = unknown.
-  [[nodiscard]] uint32_t issuer_of(const Event& device_event) const;
+  [[nodiscard]] uint32_t issuer_of(const Event& device_event);
 
  private:
-  std::vector<Launched> launches_;         // by correlation
-  std::vector<ForwardOp> forward_ops_;     // by sequence
-  std::vector<OperatorIssuer> operators_;  // by External id
+  /// Sorted by an id. Those asked for mostly rise by little, as a stream's work is launched in order.
+  template <typename T, uint32_t T::*kId>
+  struct ById {
+    std::vector<T> values;
+    size_t last = 0;  // the first that is not below the id asked for last
+
+    explicit ById(std::vector<T> unsorted);
+    const T* find(uint32_t id);
+  };
+  ById<Launched, &Launched::correlation> launches_;
+  ById<ForwardOp, &ForwardOp::sequence> forward_ops_;
+  ById<OperatorIssuer, &OperatorIssuer::external_id> operators_;
 };
 
 /// Adds the time of all device work in the window to the functions that issued it.
-void add_device_issuers(const Trace& trace, const WindowClip& window, const IssuerLookup& lookup, DeviceRoles& roles,
+void add_device_issuers(const Trace& trace, const WindowClip& window, IssuerLookup& lookup, DeviceRoles& roles,
                         FunctionSlots& slots, IssuedNs& issued);
 
 /// Adds the time of the collectives that ran on host threads (sorted by start) to the functions that issued them: the

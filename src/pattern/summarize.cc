@@ -1,6 +1,7 @@
 #include "pattern/summarize.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/saturate.h"
 #include "pattern/attribution.h"
@@ -19,13 +20,15 @@ namespace {
 
 // From the first event's start to the last event's start; the profiler's own span is no event of the job.
 WindowClip extent_of(const Trace& trace) {
+  const auto of_job = [](const Event& event) { return event.category != Category::kTraceSpan; };
   WindowClip window{INT64_MAX, INT64_MIN};
   for (const Track& track : trace.tracks) {
-    for (const Event& event : track.events) {
-      if (event.category != Category::kTraceSpan) {
-        window.start_ns = std::min(window.start_ns, event.start_ns);
-        window.end_ns = std::max(window.end_ns, event.start_ns);
-      }
+    const std::span<const Event> events = track.events.span();
+    const auto first = std::find_if(events.begin(), events.end(), of_job);
+    if (first != events.end()) {
+      const auto last = std::find_if(events.rbegin(), events.rend(), of_job);
+      window.start_ns = std::min(window.start_ns, first->start_ns);
+      window.end_ns = std::max(window.end_ns, last->start_ns);
     }
   }
   return window.start_ns <= window.end_ns ? window : WindowClip{0, 0};
@@ -129,7 +132,7 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   HostWalk walk(trace, slots, {window.start_ns, window.end_ns}, gpu_job);
   book_critical_path(trace, window, marks, work, walk, slots, attribution);
 
-  const IssuerLookup lookup(walk);
+  IssuerLookup lookup(walk);
   IssuedNs issued = std::move(walk.issued_ns);
   add_device_issuers(trace, window, lookup, roles, slots, issued);
   add_host_collective_issuers(trace, std::move(walk.comm_calls), work, issued);

@@ -1,14 +1,15 @@
 #include "trace/raw_event.h"
 
-#include <optional>
-
 #include "trace/json_text.h"
 
 namespace eroica {
 namespace {
 
-std::optional<Arg> arg_of(std::string_view key) {
-  const auto match = [&](const auto& text, Arg arg) { return is(key, text) ? std::optional<Arg>(arg) : std::nullopt; };
+/// Stands for the keys that mean nothing to us.
+constexpr auto kNoArg = static_cast<Arg>(kArgCount);
+
+Arg arg_of(std::string_view key) {
+  const auto match = [&](const auto& text, Arg arg) { return is(key, text) ? arg : kNoArg; };
   switch (key.size()) {
     case 3:
       return match("Seq", Arg::kSeq);
@@ -48,36 +49,51 @@ std::optional<Arg> arg_of(std::string_view key) {
     case 25:
       return match("Process Group Description", Arg::kGroupDesc);
     default:
-      return std::nullopt;
+      return kNoArg;
   }
 }
 
 /// What can follow a scalar.
 bool is_delimiter(char c) { return c == ',' || c == ']' || c == '}' || c == ':'; }
 
-bool is_json_word(std::string_view token) {
-  const char first = token.front();
-  return (first >= '0' && first <= '9') || first == '-' || token == "null" || token == "true" || token == "false";
+bool begins_number(char c) { return (c >= '0' && c <= '9') || c == '-'; }
+
+/// Instants, flows and asynchronous events, nearly half of a GPU trace, tell nothing that is kept: the members behind
+/// their phase need no look.
+bool says_nothing(std::string_view phase) {
+  if (phase.size() != 3 || phase[0] != '"') return false;
+  switch (phase[1]) {
+    case 'i':
+    case 's':
+    case 't':
+    case 'f':
+    case 'b':
+    case 'n':
+    case 'e':
+    case 'O':
+    case 'N':
+    case 'D':
+      return true;
+    default:
+      return false;
+  }
 }
 
 /// A walk over the tokens of one event.
 class Walker {
  public:
   Walker(const JsonTokens& tokens, Nesting nesting, uint32_t at, RawEvent& event)
-      : tokens_(tokens), at_(at), nesting_(nesting), event_(event) {}
+      : text_(tokens.text),
+        token_(tokens.position + at),
+        end_(tokens.position + tokens.count),
+        nesting_(nesting),
+        event_(event) {}
 
-  [[nodiscard]] uint32_t at() const { return at_; }
-
-  /// Instants, flows and asynchronous events, nearly half of a GPU trace, tell nothing that is kept: the members behind
-  /// their phase need no look.
-  static bool says_nothing(std::string_view phase) {
-    constexpr std::string_view kPhases = "istfbneOND";
-    return phase.size() == 3 && phase[0] == '"' && kPhases.find(phase[1]) != std::string_view::npos;
-  }
+  [[nodiscard]] const uint32_t* token() const { return token_; }
 
   bool event() {
     return object([this](std::string_view key) {
-      if (is(key, "args") && tokens_.at(at_) == '{') return args();
+      if (is(key, "args") && first_of(0) == '{') return args();
       std::string_view value;
       if (!read_value(value)) return false;
       event_.set_field(key, value);
@@ -88,92 +104,133 @@ class Walker {
 
  private:
   bool args() {
-    const uint32_t begin = tokens_.position[at_];
+    const char* begin = at(0);
     event_.args_present = 0;
     const bool whole = object([this](std::string_view key) {
+      const Arg arg = arg_of(key);
+      if (arg == kNoArg) return pass_value();
       std::string_view value;
       if (!read_value(value)) return false;
-      event_.set_arg(key, value);
+      event_.set_arg(arg, value);
       return true;
     });
-    if (whole) event_.args_object = {tokens_.text + begin, tokens_.position[at_ - 1] + 1 - begin};
+    if (whole) event_.args_object = through(begin, at(-1));
     return whole;
   }
 
-  /// Walks the members of the object at `at_`; `member(key)` must move behind the value.
+  /// Where a token ahead of the one at hand begins. There are harmless ones behind the last.
+  [[nodiscard]] const char* at(ptrdiff_t ahead) const { return text_ + token_[ahead]; }
+  [[nodiscard]] char first_of(ptrdiff_t ahead) const { return *at(ahead); }
+  static std::string_view through(const char* begin, const char* last) {
+    return {begin, static_cast<size_t>(last + 1 - begin)};
+  }
+  /// The text of a string or word without the whitespace behind it.
+  [[nodiscard]] std::string_view scalar() const {
+    const char* last = at(1) - 1;
+    while (is_space(*last)) --last;
+    return through(at(0), last);
+  }
+
+  /// Walks the members of the object at hand; `member(key)` must move behind the value.
   template <typename Member>
   bool object(Member&& member) {
-    ++at_;
-    if (at_ < tokens_.count && tokens_.at(at_) == '}') {
-      ++at_;
+    ++token_;
+    if (token_ < end_ && first_of(0) == '}') {
+      ++token_;
       return true;
     }
-    while (at_ + 2 < tokens_.count) {
-      if (tokens_.at(at_) != '"' || tokens_.at(at_ + 1) != ':') return false;
-      const std::string_view token = scalar(at_);
-      at_ += 2;
-      if (!is_string(token) || !member(token.substr(1, token.size() - 2)) || at_ >= tokens_.count) return false;
-      const char next = tokens_.at(at_);
-      ++at_;
+    while (end_ - token_ > 3) {  // a key, its colon, a value and what follows
+      if (first_of(0) != '"' || first_of(1) != ':') return false;
+      const std::string_view key = scalar();
+      token_ += 2;
+      if (!is_string(key) || !member(key.substr(1, key.size() - 2)) || token_ >= end_) return false;
+      const char next = first_of(0);
+      ++token_;
       if (next == '}') return true;
       if (next != ',') return false;
     }
     return false;
   }
 
-  /// The text of a string or word without the whitespace behind it.
-  [[nodiscard]] std::string_view scalar(uint32_t token) const {
-    const char* begin = tokens_.text + tokens_.position[token];
-    const char* end = tokens_.text + tokens_.position[token + 1];
-    while (is_space(end[-1])) --end;
-    return {begin, static_cast<size_t>(end - begin)};
+  bool read_value(std::string_view& value) {
+    const char first = first_of(0);
+    if (first != '"' && !begins_number(first)) return read_rare_value(value);
+    value = scalar();
+    if (first == '"' && !is_string(value)) event_.repaired = true;
+    ++token_;
+    return true;  // whether a comma or brace follows is for object() to see
   }
 
-  bool read_value(std::string_view& value) {
-    const char first = tokens_.at(at_);
+  bool read_rare_value(std::string_view& value) {
+    const char first = first_of(0);
     if (first == '[' || first == '{') return skip_nested(value);
     if (is_delimiter(first)) return false;
-    value = scalar(at_);
-    if (first == '"' ? !is_string(value) : !is_json_word(value)) event_.repaired = true;
-    ++at_;
-    return true;  // whether a comma or brace follows is for object() to see
+    value = scalar();
+    if (value != "null" && value != "true" && value != "false") event_.repaired = true;
+    ++token_;
+    return true;
+  }
+
+  bool pass_value() {
+    std::string_view value;
+    if (!begins_number(first_of(0))) return read_value(value);
+    ++token_;
+    return true;
   }
 
   /// Moves to the brace that ends the object at hand, if all before it are whole tokens; else stays.
   void skip_members() {
-    const uint32_t stay = at_;
+    const uint32_t* stay = token_;
     size_t depth = 1;
-    for (; at_ < tokens_.count; ++at_) {
-      switch (tokens_.at(at_)) {
+    while (token_ < end_) {
+      if (skip_plain_member()) continue;
+      switch (first_of(0)) {
         case '{':
           if (nesting_ == Nesting::kFlatArgs && depth > 1) break;
           ++depth;
+          ++token_;
           continue;
         case '[':
           ++depth;
+          ++token_;
           continue;
         case '}':
         case ']':
           if (--depth == 0) return;
+          ++token_;
           continue;
         case ',':
         case ':':
+          ++token_;
           continue;
         default:
-          if (at_ + 1 < tokens_.count && is_delimiter(tokens_.at(at_ + 1))) continue;
+          if (token_ + 1 < end_ && is_delimiter(first_of(1))) {
+            ++token_;
+            continue;
+          }
       }
       break;
     }
-    at_ = stay;
+    token_ = stay;
+  }
+
+  /// Passes over `, "key" : scalar` where another comma follows.
+  bool skip_plain_member() {
+    if (end_ - token_ < 5) return false;
+    const char value = first_of(3);
+    if (first_of(0) != ',' || first_of(1) != '"' || first_of(2) != ':' || first_of(4) != ',') return false;
+    if (value != '"' && !begins_number(value)) return false;
+    token_ += 4;
+    return true;
   }
 
   bool skip_nested(std::string_view& value) {
-    const uint32_t begin = tokens_.position[at_];
+    const char* begin = at(0);
     size_t depth = 0;
     do {
-      if (at_ >= tokens_.count) return false;
-      const char c = tokens_.at(at_);
-      ++at_;
+      if (token_ >= end_) return false;
+      const char c = first_of(0);
+      ++token_;
       switch (c) {
         case '{':
           if (nesting_ == Nesting::kFlatArgs) return false;
@@ -191,15 +248,16 @@ class Walker {
           break;
         default:
           // Two scalars in a row show a string that was cut in two by a stray quote.
-          if (at_ >= tokens_.count || !is_delimiter(tokens_.at(at_))) return false;
+          if (token_ >= end_ || !is_delimiter(first_of(0))) return false;
       }
     } while (depth > 0);
-    value = {tokens_.text + begin, tokens_.position[at_ - 1] + 1 - begin};
+    value = through(begin, at(-1));
     return true;
   }
 
-  const JsonTokens& tokens_;
-  uint32_t at_;
+  const char* text_;
+  const uint32_t* token_;  // the one at hand
+  const uint32_t* end_;
   Nesting nesting_;
   RawEvent& event_;
 };
@@ -207,7 +265,7 @@ class Walker {
 }  // namespace
 
 void RawEvent::clear() {
-  ph = cat = name = pid = tid = ts = dur = args_object = {};
+  for (std::string_view* field : {&ph, &cat, &name, &pid, &tid, &ts, &dur, &args_object}) *field = {};
   args_present = 0;
   repaired = false;
   invalid_utf8 = false;
@@ -228,17 +286,14 @@ void RawEvent::set_field(std::string_view key, std::string_view value) {
 }
 
 void RawEvent::set_arg(std::string_view key, std::string_view value) {
-  if (const std::optional<Arg> arg = arg_of(key)) {
-    args[static_cast<size_t>(*arg)] = value;
-    args_present |= 1U << static_cast<unsigned>(*arg);
-  }
+  if (const Arg arg = arg_of(key); arg != kNoArg) set_arg(arg, value);
 }
 
 bool read_event(const JsonTokens& tokens, Nesting nesting, uint32_t& at, RawEvent& event) {
   event.clear();
   Walker walker(tokens, nesting, at, event);
   const bool whole = walker.event();
-  at = walker.at();
+  at = static_cast<uint32_t>(walker.token() - tokens.position);
   return whole;
 }
 

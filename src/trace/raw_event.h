@@ -59,6 +59,10 @@ struct RawEvent {
   /// Files the value under its key; unknown keys are passed over.
   void set_field(std::string_view key, std::string_view value);
   void set_arg(std::string_view key, std::string_view value);
+  void set_arg(Arg arg, std::string_view value) {
+    args[static_cast<size_t>(arg)] = value;
+    args_present |= 1U << static_cast<unsigned>(arg);
+  }
 };
 
 /// Whether objects are accepted below args. The block reader does not: events that hold such rarities go the
