@@ -55,28 +55,29 @@ int64_t QuantileSketch::bucket_middle(uint16_t bucket) {
   return bucket_low(known) + ((int64_t{1} << shift) >> 1);
 }
 
-void QuantileSketch::add(int64_t value, uint64_t count) {
-  if (count == 0) {
-    return;
-  }
-  count_ = saturating_add(count_, count);
+void QuantileSketch::add(int64_t value, Places& places) {
   const uint16_t bucket = bucket_of(value);
-  // Durations of one function mostly fill an unbroken run of buckets; then a bucket's place is its distance from the
-  // first, and never beyond that.
-  if (!buckets_.empty() && bucket >= buckets_.front().first) {
-    Bucket& guess = buckets_[std::min<size_t>(bucket - buckets_.front().first, buckets_.size() - 1)];
-    if (guess.first == bucket) {
-      guess.second = saturating_add(guess.second, count);
-      return;
-    }
-  }
-  const auto at = std::lower_bound(buckets_.begin(), buckets_.end(), bucket,
-                                   [](const Bucket& entry, uint16_t wanted) { return entry.first < wanted; });
-  if (at != buckets_.end() && at->first == bucket) {
-    at->second = saturating_add(at->second, count);
+  uint8_t& place = places[bucket % std::tuple_size_v<Places>];
+  if (place < buckets_.size() && buckets_[place].first == bucket) {
+    count_ = saturating_add(count_, 1);
+    buckets_[place].second = saturating_add(buckets_[place].second, 1);
   } else {
-    buckets_.insert(at, {bucket, count});
+    place = static_cast<uint8_t>(add_to(bucket, 1));
   }
+}
+
+// Returns where the bucket stands.
+size_t QuantileSketch::add_to(uint16_t bucket, uint64_t count) {
+  auto at = std::lower_bound(buckets_.begin(), buckets_.end(), bucket,
+                             [](const Bucket& entry, uint16_t wanted) { return entry.first < wanted; });
+  if (count > 0) {
+    count_ = saturating_add(count_, count);
+    if (at == buckets_.end() || at->first != bucket) {
+      at = buckets_.insert(at, {bucket, 0});
+    }
+    at->second = saturating_add(at->second, count);
+  }
+  return static_cast<size_t>(at - buckets_.begin());
 }
 
 void QuantileSketch::merge(const QuantileSketch& other) {

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
+#include "cli/progress.h"
 #include "report/document.h"
 #include "report/html.h"
 #include "report/json.h"
@@ -21,8 +22,6 @@ namespace {
 constexpr size_t kTopInText = 20;
 constexpr size_t kTopInDocuments = 100;
 
-bool to_stdout(const AnalyzeOptions& options) { return options.output.empty() || options.output == "-"; }
-
 /// Set and not empty.
 bool environment_has(const char* name) {
   const char* value = std::getenv(name);
@@ -31,19 +30,28 @@ bool environment_has(const char* name) {
 
 bool wants_color(const AnalyzeOptions& options) {
   if (options.color != ColorMode::kAuto) return options.color == ColorMode::kAlways;
-  const char* terminal = std::getenv("TERM");
-  const bool dumb = terminal == nullptr || std::strcmp(terminal, "dumb") == 0;
-  return to_stdout(options) && isatty(STDOUT_FILENO) != 0 && !dumb && !environment_has("NO_COLOR");
+  return is_stdout(options.output) && isatty(STDOUT_FILENO) != 0 && !is_dumb_terminal() && !environment_has("NO_COLOR");
 }
 
 size_t width(const AnalyzeOptions& options, size_t usual) {
   winsize size{};
-  if (!to_stdout(options) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return usual;
+  if (!is_stdout(options.output) || ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) return usual;
   return std::clamp<size_t>(size.ws_col, 60, usual);
 }
 
-DocumentOptions document_options(const AnalyzeOptions& options, std::vector<std::string> notes) {
+/// What bundle.json names, with a trace or without.
+std::vector<int32_t> ranks_listed(const InputSet& inputs) {
+  std::vector<int32_t> ranks;
+  for (const RankInput& input : inputs.ranks) {
+    if (input.rank_source == RankSource::kBundle) ranks.push_back(input.rank);
+  }
+  return ranks;
+}
+
+DocumentOptions document_options(const AnalyzeOptions& options, const InputSet& inputs,
+                                 std::vector<std::string> notes) {
   DocumentOptions result;
+  result.ranks_listed = ranks_listed(inputs);
   result.ranks = options.ranks;
   result.function = options.function;
   result.notes = std::move(notes);
@@ -74,7 +82,7 @@ std::string written(const Document& document, const AnalyzeOptions& options) {
 int run_analyze(const AnalyzeOptions& options, Log& log) {
   OrStatus<InputSet> inputs = find_inputs(options.input, log);
   if (const int* status = std::get_if<int>(&inputs)) return *status;
-  if (!to_stdout(options)) {
+  if (!is_stdout(options.output)) {
     if (!spares_inputs(options.output, std::get<InputSet>(inputs), options.input, log)) return kExitUsage;
     if (const Status writable = check_writable(options.output); !writable) {
       log.error(writable.error().message);
@@ -86,13 +94,14 @@ int run_analyze(const AnalyzeOptions& options, Log& log) {
   auto& collected = std::get<Collected>(read);
 
   const Result<Document> document =
-      build_document(collected.patterns, collected.names, document_options(options, std::move(collected.notes)));
+      build_document(collected.patterns, collected.names,
+                     document_options(options, std::get<InputSet>(inputs), std::move(collected.notes)));
   if (!document) {
     log.error(document.error().message);
     return kExitUsage;
   }
   const std::string bytes = written(*document, options);
-  const Status status = to_stdout(options) ? write_stdout(bytes) : write_file(options.output, bytes);
+  const Status status = is_stdout(options.output) ? write_stdout(bytes) : write_file(options.output, bytes);
   if (!status) {
     log.error(status.error().message);
     return kExitNoOutput;

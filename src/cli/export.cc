@@ -19,6 +19,7 @@ namespace {
 struct Kept {
   RankInput input;
   Trace trace;
+  std::string machine;
   int64_t window_start_unix_ns = 0;
   int64_t window_ns = 0;
 };
@@ -49,9 +50,10 @@ AllKept read_wanted(InputSet& inputs, const ExportOptions& options, const Sample
       const int32_t rank = assumed_rank(inputs, input, trace->metadata.rank);
       if (rank >= 0 && !is_wanted(options, rank)) return;
       NameTable words;
-      const RankPattern pattern = summarize(*trace, summarize_input(inputs, input, rank, samples, ""), words);
+      const SummarizeInput how = summarize_input(inputs, input, rank, samples, "");
+      const RankPattern pattern = summarize(*trace, how, words);
       read[i] = std::make_unique<Kept>(
-          Kept{input, std::move(trace.value()), pattern.window_start_unix_ns, pattern.window_ns});
+          Kept{input, std::move(trace.value()), how.machine, pattern.window_start_unix_ns, pattern.window_ns});
     } catch (const std::bad_alloc&) {
       problems[i] = input.trace_path + ": not enough memory for this trace; --rank exports fewer ranks";
     }
@@ -64,14 +66,16 @@ AllKept read_wanted(InputSet& inputs, const ExportOptions& options, const Sample
   return kept;
 }
 
-Status name_ranks(InputSet inputs, AllKept& kept) {
+Status name_ranks(InputSet inputs, AllKept& kept, Log& log) {
   inputs.ranks.clear();
+  inputs.problems.clear();
   std::vector<RankClaim> claims;
   for (const auto& one : kept) {
     claims.push_back({inputs.ranks.size(), one->trace.metadata.rank});
     inputs.ranks.push_back(one->input);
   }
   if (const Status status = resolve_ranks(inputs, claims); !status) return status.error();
+  for (const std::string& problem : inputs.problems) log.warning(problem);
   for (size_t i = 0; i < kept.size(); ++i) kept[i]->input.rank = inputs.ranks[i].rank;
   std::ranges::sort(kept, {}, [](const auto& one) { return one->input.rank; });
   return ok_status();
@@ -90,20 +94,25 @@ std::vector<ExportRank> export_ranks(const AllKept& kept) {
   std::vector<ExportRank> ranks;
   for (const auto& one : kept) {
     const std::string& host = one->input.host.empty() ? one->trace.metadata.host_name : one->input.host;
-    ranks.push_back(
-        {one->input.rank, host, &one->trace, one->window_start_unix_ns, one->window_start_unix_ns + one->window_ns});
+    ranks.push_back({.rank = one->input.rank,
+                     .label = host,
+                     .clock = one->machine.empty() ? host : one->machine,
+                     .trace = &one->trace,
+                     .window_start_unix_ns = one->window_start_unix_ns,
+                     .window_end_unix_ns = one->window_start_unix_ns + one->window_ns});
   }
   return ranks;
 }
 
 Result<PerfettoSummary> write_merged(const AllKept& kept, const ExportOptions& options, const SampleSet& samples) {
-  Result<OutputFile> file = OutputFile::open(options.output);
-  if (!file) return file.error();
   PerfettoOptions how;
   how.from_ms = options.from_ms;
   how.to_ms = options.to_ms;
   how.gzip = options.output.ends_with(".gz");
   how.samples = &samples;
+  if (is_stdout(options.output)) return export_perfetto(export_ranks(kept), how, write_stdout);
+  Result<OutputFile> file = OutputFile::open(options.output);
+  if (!file) return file.error();
   Result<PerfettoSummary> summary =
       export_perfetto(export_ranks(kept), how, [&](std::string_view bytes) { return file->write(bytes); });
   if (!summary) return summary;
@@ -117,10 +126,12 @@ int run_export(const ExportOptions& options, Log& log) {
   OrStatus<InputSet> found = find_inputs(options.input, log);
   if (const int* status = std::get_if<int>(&found)) return *status;
   auto& inputs = std::get<InputSet>(found);
-  if (!spares_inputs(options.output, inputs, options.input, log)) return kExitUsage;
-  if (const Status writable = check_writable(options.output); !writable) {
-    log.error(writable.error().message);
-    return kExitNoOutput;
+  if (!is_stdout(options.output)) {
+    if (!spares_inputs(options.output, inputs, options.input, log)) return kExitUsage;
+    if (const Status writable = check_writable(options.output); !writable) {
+      log.error(writable.error().message);
+      return kExitNoOutput;
+    }
   }
   if (inputs.ranks.empty()) {
     log.error("pattern files hold no events to export; give the traces that they were made of");
@@ -131,7 +142,7 @@ int run_export(const ExportOptions& options, Log& log) {
   const Samples samples = read_sample_files(inputs.sample_paths, notes);
   AllKept kept = read_wanted(inputs, options, samples.set, notes);
   for (const std::string& note : notes) log.warning(note);
-  if (const Status status = kept.empty() ? ok_status() : name_ranks(inputs, kept); !status) {
+  if (const Status status = kept.empty() ? ok_status() : name_ranks(inputs, kept, log); !status) {
     log.error(status.error().message);
     return kExitNoInput;
   }
@@ -150,6 +161,7 @@ int run_export(const ExportOptions& options, Log& log) {
     return summary.error().kind == Error::Kind::kInvalid ? kExitUsage : kExitNoOutput;
   }
   for (const std::string& note : summary->notes) log.info(note);
+  for (const std::string& warning : summary->warnings) log.warning(warning);
   log.info(fmt::format("{}: {} events", options.output, summary->events));
   return kExitHealthy;
 }

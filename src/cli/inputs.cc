@@ -14,7 +14,7 @@ OrStatus<InputSet> find_inputs(const InputOptions& options, Log& log) {
   if (!options.rank_from.empty()) {
     const Result<RankFrom> expression = RankFrom::compile(options.rank_from);
     if (!expression) {
-      log.error("--rank-from: " + expression.error().message);
+      log.error(expression.error().message);
       return kExitUsage;
     }
   }

@@ -6,10 +6,7 @@
 #include "report/text_style.h"
 
 namespace eroica {
-namespace {
-
-/// Messages hold paths and names from the input.
-std::string clean(std::string_view message) {
+std::string printable(std::string_view message) {
   const TextStyle style;
   std::string lines;
   while (true) {
@@ -20,8 +17,6 @@ std::string clean(std::string_view message) {
     message.remove_prefix(end + 1);
   }
 }
-
-}  // namespace
 
 struct Log::Backend {
   spdlog::logger logger{"eroica", std::make_shared<spdlog::sinks::stderr_sink_mt>()};
@@ -36,8 +31,8 @@ Log::Log(LogLevel level) : backend_(std::make_unique<Backend>()) {
 
 Log::~Log() = default;
 
-void Log::error(std::string_view message) { backend_->logger.error("{}", clean(message)); }
-void Log::warning(std::string_view message) { backend_->logger.warn("{}", clean(message)); }
-void Log::info(std::string_view message) { backend_->logger.info("{}", clean(message)); }
+void Log::error(std::string_view message) { backend_->logger.error("{}", printable(message)); }
+void Log::warning(std::string_view message) { backend_->logger.warn("{}", printable(message)); }
+void Log::info(std::string_view message) { backend_->logger.info("{}", printable(message)); }
 
 }  // namespace eroica

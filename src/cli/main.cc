@@ -12,8 +12,10 @@ namespace eroica {
 namespace {
 
 int leave(const Leave& leave) {
-  std::fputs(leave.err.c_str(), stderr);
-  return write_stdout(leave.out) ? leave.status : kExitNoOutput;
+  std::fputs(printable(leave.err).c_str(), stderr);
+  const Status status = write_stdout(leave.out);
+  if (!status) std::fprintf(stderr, "eroica: error: %s\n", status.error().message.c_str());
+  return status ? leave.status : kExitNoOutput;
 }
 
 LogLevel level(const InputOptions& options) {
@@ -48,7 +50,7 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     std::fputs("eroica: error: not enough memory; fewer --jobs may help\n", stderr);
   } catch (const std::exception& failure) {
-    std::fprintf(stderr, "eroica: error: %s\n", failure.what());
+    std::fprintf(stderr, "eroica: error: %s\n", eroica::printable(failure.what()).c_str());
   }
   return eroica::kExitNoInput;
 }

@@ -1,7 +1,13 @@
 #include "cli/options.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
-#include <map>
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <cmath>
+#include <limits>
 #include <memory>
 #include <sstream>
 
@@ -48,21 +54,70 @@ constexpr const char* kExportExamples =
     "  eroica export --perfetto traces/ -o merged.json.gz\n"
     "  eroica export --perfetto traces/ --rank 0,2 --from 500 --to 900 -o part.json.gz";
 
+template <typename Number>
+bool read_number(const std::string& text, Number& number) {
+  const char* end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, number);
+  return error == std::errc() && stop == end;
+}
+
+CLI::Validator whole_number(int64_t least, int64_t most = std::numeric_limits<int32_t>::max()) {
+  const auto check = [=](const std::string& text) -> std::string {
+    int64_t number = 0;
+    if (read_number(text, number) && number >= least && number <= most) return "";
+    if (most == std::numeric_limits<int32_t>::max()) return fmt::format("expected a whole number from {}", least);
+    return fmt::format("expected a whole number from {} to {}", least, most);
+  };
+  return {check, ""};
+}
+
+CLI::Validator milliseconds() {
+  const auto check = [](const std::string& text) -> std::string {
+    double number = 0;
+    return read_number(text, number) && std::isfinite(number) ? "" : "expected a number of milliseconds";
+  };
+  return {check, ""};
+}
+
+CLI::Validator not_empty() {
+  const auto check = [](const std::string& text) -> std::string { return text.empty() ? "must not be empty" : ""; };
+  return {check, ""};
+}
+
+/// An option that takes one of three words.
+template <typename Value>
+CLI::Option* add_choice(CLI::App& command, const std::string& name, Value& value,
+                        std::array<std::pair<std::string_view, Value>, 3> choices, const std::string& help) {
+  const auto choose = [=, &value](const std::string& text) {
+    for (const auto& [word, meaning] : choices) {
+      if (text == word) {
+        value = meaning;
+        return;
+      }
+    }
+    throw CLI::ValidationError(name, fmt::format("expected {}, {} or {}, not '{}'", choices[0].first, choices[1].first,
+                                                 choices[2].first, text));
+  };
+  return command.add_option_function<std::string>(name, choose, help);
+}
+
 void add_input_options(CLI::App& command, InputOptions& input, bool with_marker) {
-  command.add_option("PATH", input.paths, "Folders, traces or pattern files")->required();
+  command.add_option("PATH", input.paths, "Folders, traces or pattern files")->required()->check(not_empty());
   command.add_option("--rank-from", input.rank_from, "Read the rank off the path by the group in this expression")
       ->type_name("REGEX")
+      ->check(not_empty())
       ->group("Input");
   if (with_marker) {
     command
         .add_option("--step-marker", input.step_marker,
                     "Steps begin where this annotation or Python function does; NAME* matches a prefix")
         ->type_name("NAME")
+        ->check(not_empty())
         ->group("Input");
   }
   command.add_option("-j,--jobs", input.jobs, "At most this many traces in memory at once; default: one a core")
       ->type_name("N")
-      ->check(CLI::Range(1, 4096))
+      ->check(whole_number(1, 4096))
       ->group("Input");
   auto* quiet = command.add_flag("-q,--quiet", input.quiet, "Errors only on stderr, and no progress");
   command.add_flag("-v,--verbose", input.verbose, "Say what is done")->excludes(quiet);
@@ -73,36 +128,36 @@ void add_ranks(CLI::App& command, std::vector<int32_t>& ranks, const char* what)
       ->type_name("N")
       ->delimiter(',')
       ->allow_extra_args(false)
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->group("Selection");
 }
 
 void add_analyze(CLI::App& command, AnalyzeOptions& options) {
-  static const std::map<std::string, Format> kFormats{
-      {"text", Format::kText}, {"json", Format::kJson}, {"html", Format::kHtml}};
-  static const std::map<std::string, ColorMode> kColors{
-      {"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}};
   add_input_options(command, options.input, true);
-  command.add_option("--format", options.format, "text (default), json or html")
+  add_choice<Format>(command, "--format", options.format,
+                     {{{"text", Format::kText}, {"json", Format::kJson}, {"html", Format::kHtml}}},
+                     "text (default), json or html")
       ->type_name("FORMAT")
-      ->transform(CLI::CheckedTransformer(kFormats).description(""))
       ->group("Output");
   command.add_option("-o,--output", options.output, "Write to this file instead of standard output")
       ->type_name("FILE")
+      ->check(not_empty())
       ->group("Output");
-  command.add_option("--color", options.color, "auto (default), always or never")
+  add_choice<ColorMode>(command, "--color", options.color,
+                        {{{"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}}},
+                        "auto (default), always or never")
       ->type_name("WHEN")
-      ->transform(CLI::CheckedTransformer(kColors).description(""))
       ->group("Output");
   add_ranks(command, options.ranks, "Only this rank, and its steps one by one; may be repeated");
   command
       .add_option("--function", options.function,
                   "All about the functions whose name or file holds NAME, or whose id it is")
       ->type_name("NAME")
+      ->check(not_empty())
       ->group("Selection");
   command.add_option("--top", options.top, "List this many functions; default: 20, in JSON and HTML 100; 0: all")
       ->type_name("K")
-      ->check(CLI::NonNegativeNumber)
+      ->check(whole_number(0))
       ->group("Selection");
   command.footer(kAnalyzeExamples);
 }
@@ -111,6 +166,7 @@ void add_summarize(CLI::App& command, SummarizeOptions& options) {
   add_input_options(command, options.input, true);
   command.add_option("-o,--output", options.folder, "Folder to write into; made where it is missing")
       ->type_name("FOLDER")
+      ->check(not_empty())
       ->required()
       ->group("Output");
   command.add_flag("--pack", options.pack, "One file a host, with all its ranks and the names")->group("Output");
@@ -122,16 +178,19 @@ void add_export(CLI::App& command, ExportOptions& options, bool& perfetto) {
   command.add_flag("--perfetto", perfetto, "As one merged trace that ui.perfetto.dev opens")
       ->required()
       ->group("Output");
-  command.add_option("-o,--output", options.output, "File to write; .gz is compressed")
+  command.add_option("-o,--output", options.output, "File to write; .gz is compressed; - is standard output")
       ->type_name("FILE")
+      ->check(not_empty())
       ->required()
       ->group("Output");
   add_ranks(command, options.ranks, "Only this rank; may be repeated");
   command.add_option("--from", options.from_ms, "Only what ends after this time, in ms since the window's start")
       ->type_name("MS")
+      ->check(milliseconds())
       ->group("Selection");
   command.add_option("--to", options.to_ms, "Only what begins before this time, in ms since the window's start")
       ->type_name("MS")
+      ->check(milliseconds())
       ->group("Selection");
   command.footer(kExportExamples);
 }
@@ -155,6 +214,19 @@ Command parse_command_line(int argc, const char* const* argv) {
   add_analyze(*analyze_command, analyze);
   add_summarize(*summarize_command, summarize);
   add_export(*export_command, exporting, perfetto);
+
+  app.failure_message([](const CLI::App*, const CLI::Error& error) {
+    return fmt::format("eroica: error: {}\n'eroica --help' and 'eroica COMMAND --help' say more.\n", error.what());
+  });
+  if (argc > 1 && argv[1][0] != '-') {
+    std::vector<std::string> commands;
+    for (const CLI::App* command : app.get_subcommands(nullptr)) commands.push_back(command->get_name());
+    if (std::ranges::find(commands, argv[1]) == commands.end()) {
+      return Leave{
+          kExitUsage, "",
+          fmt::format("eroica: error: there is no command '{}'; there are: {}\n", argv[1], fmt::join(commands, ", "))};
+    }
+  }
 
   try {
     app.parse(argc, argv);

@@ -5,7 +5,10 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstring>
 #include <filesystem>
@@ -38,6 +41,41 @@ int sync_and_close(int fd) {
   return code;
 }
 
+// While a temporary file exists, a signal that ends the process removes it first. Handlers reach nothing but globals.
+constexpr std::array kEndingSignals{SIGHUP, SIGINT, SIGTERM, SIGXFSZ};
+std::array<char, PATH_MAX> guarded_path{};  // empty: none
+std::array<struct sigaction, kEndingSignals.size()> former_actions{};
+
+/// Runs with the signal blocked and its action reset: it is raised anew and ends the process once this returns.
+void remove_and_die(int signal) {
+  (void)::unlink(guarded_path.data());
+  (void)::raise(signal);
+}
+
+/// One file at a time; to be called before it is made, so that no signal comes in between.
+void guard(const std::string& temporary) {
+  if (guarded_path[0] != '\0' || temporary.size() >= guarded_path.size()) return;
+  std::ranges::copy(temporary, guarded_path.begin());
+  guarded_path[temporary.size()] = '\0';
+  struct sigaction action {};
+  action.sa_handler = remove_and_die;
+  action.sa_flags = SA_RESETHAND;
+  ::sigemptyset(&action.sa_mask);
+  for (size_t i = 0; i < kEndingSignals.size(); ++i) {
+    (void)::sigaction(kEndingSignals[i], nullptr, &former_actions[i]);
+    if (former_actions[i].sa_handler != SIG_IGN) (void)::sigaction(kEndingSignals[i], &action, nullptr);
+  }
+}
+
+/// Once it was renamed or removed.
+void unguard(const std::string& temporary) {
+  if (temporary.empty() || temporary != guarded_path.data()) return;
+  for (size_t i = 0; i < kEndingSignals.size(); ++i) {
+    (void)::sigaction(kEndingSignals[i], &former_actions[i], nullptr);
+  }
+  guarded_path[0] = '\0';
+}
+
 /// The file that `path` means once links are followed; itself where nothing is there yet.
 std::string resolved(const std::string& path) {
   std::error_code failure;
@@ -62,8 +100,13 @@ Result<OutputFile> OutputFile::open(const std::string& path) {
   const std::filesystem::path full(target);
   const std::string name = fmt::format(".{}.{}.tmp", full.filename().string().substr(0, 200), ::getpid());
   const std::string temporary = (full.parent_path() / name).string();
+  guard(temporary);
   const int fd = ::open(temporary.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
-  if (fd < 0) return write_error(path, errno);
+  if (fd < 0) {
+    const int code = errno;
+    unguard(temporary);
+    return write_error(path, code);
+  }
   if (exists) (void)::fchmod(fd, existing.st_mode & 0777);
   return OutputFile(fd, path, temporary, target);
 }
@@ -78,6 +121,7 @@ OutputFile::~OutputFile() {
   if (fd_ < 0) return;
   ::close(fd_);
   if (!temporary_.empty()) ::unlink(temporary_.c_str());
+  unguard(temporary_);
 }
 
 Status OutputFile::write(std::string_view bytes) {
@@ -91,8 +135,9 @@ Status OutputFile::commit() {
   int code = sync_and_close(std::exchange(fd_, -1));
   if (temporary_.empty()) return code == 0 || code == EPIPE ? ok_status() : Status(write_error(path_, code));
   if (code == 0 && ::rename(temporary_.c_str(), target_.c_str()) != 0) code = errno;
+  if (code != 0) ::unlink(temporary_.c_str());
+  unguard(temporary_);
   if (code == 0) return ok_status();
-  ::unlink(temporary_.c_str());
   return write_error(path_, code);
 }
 
@@ -124,7 +169,8 @@ Status write_stdout(std::string_view bytes) {
 
 void prepare_standard_streams() {
   for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; ++fd) {
-    if (::fcntl(fd, F_GETFD) == -1 && errno == EBADF) (void)::open("/dev/null", O_RDWR);
+    const int how = fd == STDOUT_FILENO ? O_RDONLY : O_RDWR;  // what is meant for a closed output must not get lost
+    if (::fcntl(fd, F_GETFD) == -1 && errno == EBADF) (void)::open("/dev/null", how);
   }
   (void)std::signal(SIGPIPE, SIG_IGN);
 }

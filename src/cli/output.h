@@ -15,7 +15,7 @@ namespace eroica {
 Status write_file(const std::string& path, std::string_view bytes);
 
 /// The same, piece by piece. Nothing stands under `path` before commit() unless it is no regular file; without a
-/// commit() the pieces are gone.
+/// commit() the pieces are gone, also when a signal ends the process.
 class OutputFile {
  public:
   static Result<OutputFile> open(const std::string& path);
@@ -41,11 +41,14 @@ class OutputFile {
 /// Could write_file succeed, as far as can be told before? Error kWrite.
 Status check_writable(const std::string& path);
 
+/// Does this name for an output, as given on the command line, mean standard output? "" or "-".
+inline bool is_stdout(std::string_view output) { return output.empty() || output == "-"; }
+
 /// To standard output. A reader that went away (EPIPE) is no error: nobody is left to be told. Error kWrite.
 Status write_stdout(std::string_view bytes);
 
 /// Makes sure that descriptors 0 to 2 are open, so that no file that is opened later takes their place, and that
-/// writing to a closed pipe is an error code instead of a signal.
+/// writing to a closed pipe is an error code instead of a signal. Writing to a closed standard output stays an error.
 void prepare_standard_streams();
 
 /// The one of `paths` that is the same file as `path` (links resolved), or empty.

@@ -85,6 +85,7 @@ Status add_traces(const InputSet& all_inputs, std::vector<Reduced> reduced, std:
                   NameTable& names, std::vector<std::string>& notes) {
   InputSet inputs = all_inputs;
   inputs.ranks.clear();
+  inputs.problems.clear();
   std::vector<Reduced> usable;
   for (size_t i = 0; i < reduced.size(); ++i) {
     if (!reduced[i].problem.empty()) notes.push_back(reduced[i].problem);
@@ -96,6 +97,7 @@ Status add_traces(const InputSet& all_inputs, std::vector<Reduced> reduced, std:
   std::vector<RankClaim> claims;
   for (size_t i = 0; i < usable.size(); ++i) claims.push_back({i, usable[i].metadata_rank});
   if (const Status status = resolve_ranks(inputs, claims); !status) return status.error();
+  notes.insert(notes.end(), inputs.problems.begin(), inputs.problems.end());
 
   for (size_t i = 0; i < usable.size(); ++i) {
     Result<RankPattern> pattern = decode_pattern(usable[i].encoded);
@@ -131,10 +133,15 @@ void add_pattern_file(const std::string& path, std::vector<Sourced>& patterns, N
   names.merge(file->names);
 }
 
-bool all_named(const std::vector<Sourced>& patterns, const NameTable& names) {
-  return std::ranges::all_of(patterns, [&](const Sourced& sourced) {
-    return std::ranges::all_of(referenced_names(sourced.pattern), [&](uint64_t hash) { return names.contains(hash); });
-  });
+/// How many functions the patterns refer to without their words.
+size_t count_unnamed(const std::vector<Sourced>& patterns, const NameTable& names) {
+  std::set<uint64_t> unnamed;
+  for (const Sourced& sourced : patterns) {
+    for (const uint64_t hash : referenced_names(sourced.pattern)) {
+      if (!names.contains(hash)) unnamed.insert(hash);
+    }
+  }
+  return unnamed.size();
 }
 
 /// Somebody who names rank3.eroica means its words too.
@@ -143,7 +150,7 @@ void add_neighbouring_names(const std::vector<std::string>& pattern_paths, std::
   std::set<std::string> folders;
   for (const std::string& path : pattern_paths) folders.insert(std::filesystem::path(path).parent_path().string());
   for (const std::string& folder : folders) {
-    if (all_named(patterns, names)) return;
+    if (count_unnamed(patterns, names) == 0) return;
     const std::string path = (std::filesystem::path(folder) / "names.eroica").string();
     std::error_code failure;
     if (!std::filesystem::is_regular_file(path, failure)) continue;
@@ -222,7 +229,12 @@ Result<Collected> collect_patterns(const InputSet& inputs, const std::string& st
   names = std::move(wired.value());
 
   for (const std::string& path : inputs.pattern_paths) add_pattern_file(path, patterns, names, collected.notes);
-  if (!inputs.pattern_paths.empty()) add_neighbouring_names(inputs.pattern_paths, patterns, names, collected.notes);
+  if (!inputs.pattern_paths.empty()) {
+    add_neighbouring_names(inputs.pattern_paths, patterns, names, collected.notes);
+    if (const size_t unnamed = count_unnamed(patterns, names); unnamed > 0) {
+      collected.notes.push_back(fmt::format("names of {} functions are missing: names.eroica was not given", unnamed));
+    }
+  }
 
   if (patterns.empty()) return nothing_usable(collected.notes);
   if (const Status status = drop_doubles(patterns); !status) return status.error();

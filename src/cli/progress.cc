@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
+#include <cstring>
 #include <mutex>
 #include <string>
 
@@ -80,8 +82,13 @@ class TerminalProgress : public ProgressSink {
 
 }  // namespace
 
+bool is_dumb_terminal() {
+  const char* terminal = std::getenv("TERM");
+  return terminal == nullptr || std::strcmp(terminal, "dumb") == 0;
+}
+
 std::unique_ptr<ProgressSink> terminal_progress(bool quiet) {
-  if (quiet || isatty(STDERR_FILENO) == 0) return std::make_unique<NoProgress>();
+  if (quiet || isatty(STDERR_FILENO) == 0 || is_dumb_terminal()) return std::make_unique<NoProgress>();
   return std::make_unique<TerminalProgress>();
 }
 

@@ -16,8 +16,11 @@ class ProgressSink {
   virtual void end() = 0;
 };
 
+/// Can the terminal do nothing but print? By TERM.
+bool is_dumb_terminal();
+
 /// A line on stderr that keeps itself up to date, ten times a second at most, and is wiped in the end; nothing at all
-/// where stderr is no terminal or `quiet`.
+/// where stderr is no terminal, or a dumb one, or `quiet`.
 std::unique_ptr<ProgressSink> terminal_progress(bool quiet);
 
 }  // namespace eroica

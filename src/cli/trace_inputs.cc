@@ -38,6 +38,11 @@ Result<Trace> read_trace(const std::string& path, ProgressSink& progress) {
   };
   Result<Trace> trace = read_kineto(std::move(file.value()), options);
   if (!trace) return Error{trace.error().kind, about(path, trace.error().message)};
+  if (trace->timed_events == 0) {
+    const bool cut = trace->defects.of(Defect::kTruncated) > 0;
+    return Error{Error::Kind::kNotATrace,
+                 path + ": holds no timed event" + (cut ? "; the file is cut off" : "; was anything profiled?")};
+  }
   return trace;
 }
 

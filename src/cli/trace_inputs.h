@@ -16,7 +16,7 @@ namespace eroica {
 /// The message, with the path in front where it does not name it already.
 std::string about(const std::string& path, const std::string& message);
 
-/// Opens and reads one trace. The error names the path.
+/// Opens and reads one trace. The error names the path; a trace without any timed event is one.
 Result<Trace> read_trace(const std::string& path, ProgressSink& progress);
 
 /// Samples of all entities, and what their files went through.

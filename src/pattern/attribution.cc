@@ -18,17 +18,26 @@ Attribution::Attribution(int64_t window_ns, std::span<const Step> steps, int64_t
   step_budgets_.resize(steps_.size());
 }
 
-size_t Attribution::step_at(int64_t time_ns) {
-  // Calls mostly come in order of time, so the last step is a good guess.
-  if (last_step_ >= steps_.size() || time_ns < steps_[last_step_].start_ns) {
-    const auto after = std::upper_bound(steps_.begin(), steps_.end(), time_ns,
-                                        [](int64_t time, const Interval& step) { return time < step.start_ns; });
-    last_step_ = after == steps_.begin() ? 0 : static_cast<size_t>(after - steps_.begin()) - 1;
+size_t Attribution::find_step(int64_t time_ns) const {
+  const auto after =
+      std::partition_point(steps_.begin(), steps_.end(), [&](const Interval& step) { return step.end_ns <= time_ns; });
+  return static_cast<size_t>(after - steps_.begin());
+}
+
+void Attribution::begin_series(Function& function) {
+  if (series_left_ >= steps_.size()) {
+    function.steps.resize(steps_.size());
+    series_left_ -= steps_.size();
   }
-  while (last_step_ < steps_.size() && steps_[last_step_].end_ns <= time_ns) {
-    ++last_step_;
+}
+
+void Attribution::keep_execution(Function& function, Interval execution) {
+  std::vector<Interval>& executions = function.executions;
+  if (!executions.empty() && executions.back().end_ns == execution.start_ns) {
+    executions.back().end_ns = execution.end_ns;
+  } else if (executions.size() < kMaxExecutions) {
+    executions.push_back(execution);
   }
-  return last_step_;
 }
 
 void Attribution::add(int64_t from_ns, int64_t to_ns, TimeClass time_class, uint32_t slot) {
@@ -38,32 +47,20 @@ void Attribution::add(int64_t from_ns, int64_t to_ns, TimeClass time_class, uint
     return;
   }
   budget_[static_cast<size_t>(time_class)] += to_ns - from_ns;
-  Function* function = nullptr;
-  if (slot != kNoSlot) {
-    if (slot >= functions_.size()) {
-      functions_.resize(std::max<size_t>(slot + 1, functions_.size() * 2));
+  int64_t* series = slot == kNoSlot ? nullptr : explain(from_ns, to_ns, slot).steps.data();
+  const auto book = [&](size_t step, int64_t ns) {
+    step_budgets_[step][static_cast<size_t>(time_class)] += ns;
+    if (series != nullptr) {
+      series[step] += ns;
     }
-    function = &functions_[slot];
-    function->exposed_ns += to_ns - from_ns;
-    if (function->steps.empty() && series_left_ >= steps_.size()) {
-      function->steps.resize(steps_.size());
-      series_left_ -= steps_.size();
-    }
-    if (keep_executions_) {
-      std::vector<Interval>& executions = function->executions;
-      if (!executions.empty() && executions.back().end_ns == from_ns) {
-        executions.back().end_ns = to_ns;
-      } else if (executions.size() < kMaxExecutions) {
-        executions.push_back({from_ns, to_ns});
-      }
-    }
+  };
+  size_t i = step_at(from_ns);
+  if (i < steps_.size() && steps_[i].start_ns <= from_ns && to_ns <= steps_[i].end_ns) {  // as nearly always
+    book(i, to_ns - from_ns);
+    return;
   }
-  for (size_t i = step_at(from_ns); i < steps_.size() && steps_[i].start_ns < to_ns; ++i) {
-    const int64_t part = std::min(to_ns, steps_[i].end_ns) - std::max(from_ns, steps_[i].start_ns);
-    step_budgets_[i][static_cast<size_t>(time_class)] += part;
-    if (function != nullptr && !function->steps.empty()) {
-      function->steps[i] += part;
-    }
+  for (; i < steps_.size() && steps_[i].start_ns < to_ns; ++i) {
+    book(i, std::min(to_ns, steps_[i].end_ns) - std::max(from_ns, steps_[i].start_ns));
   }
 }
 

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <span>
 #include <vector>
@@ -36,7 +37,31 @@ class Attribution {
     std::vector<int64_t> steps;
     std::vector<Interval> executions;
   };
-  size_t step_at(int64_t time_ns);
+  // The first step that ends after this time.
+  size_t step_at(int64_t time_ns) {
+    // Calls mostly come in order of time, so the last step is a good guess.
+    const bool is_last = (last_step_ == 0 || steps_[last_step_ - 1].end_ns <= time_ns) &&
+                         (last_step_ == steps_.size() || time_ns < steps_[last_step_].end_ns);
+    return is_last ? last_step_ : last_step_ = find_step(time_ns);
+  }
+  [[nodiscard]] size_t find_step(int64_t time_ns) const;
+
+  Function& explain(int64_t from_ns, int64_t to_ns, uint32_t slot) {
+    if (slot >= functions_.size()) {
+      functions_.resize(std::max<size_t>(slot + 1, functions_.size() * 2));
+    }
+    Function& function = functions_[slot];
+    if (function.exposed_ns == 0) {
+      begin_series(function);
+    }
+    function.exposed_ns += to_ns - from_ns;
+    if (keep_executions_) {
+      keep_execution(function, {from_ns, to_ns});
+    }
+    return function;
+  }
+  void begin_series(Function& function);
+  static void keep_execution(Function& function, Interval execution);
 
   int64_t window_ns_;
   bool keep_executions_;

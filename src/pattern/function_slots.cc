@@ -60,7 +60,7 @@ uint32_t FunctionSlots::add_plain(FunctionKind kind, uint32_t raw_name) {
   return found->second;
 }
 
-uint32_t FunctionSlots::frame(uint32_t parent, uint32_t raw_name) {
+uint32_t FunctionSlots::frame(uint32_t parent, uint32_t raw_name, bool standing) {
   auto& [canonical, line] = grown(frame_canonical_, raw_name);
   if (canonical == 0) {
     const uint32_t index = canonical_of(raw_name, true, false);
@@ -68,7 +68,7 @@ uint32_t FunctionSlots::frame(uint32_t parent, uint32_t raw_name) {
     line = canonical_python(raw_names_->text(raw_name)).line;
     canonical = index + 1;
   }
-  return frame_of_canonical(parent, canonical - 1, line);
+  return frame_of_canonical(parent, canonical - 1, standing ? 0 : line);
 }
 
 uint32_t FunctionSlots::frame_of_canonical(uint32_t parent, uint32_t canonical, int32_t line) {
@@ -76,7 +76,7 @@ uint32_t FunctionSlots::frame_of_canonical(uint32_t parent, uint32_t canonical, 
   const auto found = frames_.find(key);
   if (found != frames_.end()) {
     Slot& slot = slots_[found->second];
-    if (line > 0 && line < slot.line) {
+    if (line > 0 && (slot.line == 0 || line < slot.line)) {
       slot.line = line;
     }
     return found->second;

@@ -19,12 +19,12 @@ inline constexpr uint32_t kNoSlot = 0xffffffff;
 /// What is gathered about one function while a trace is reduced.
 struct Slot {
   FunctionKind kind = FunctionKind::kPython;
-  int32_t line = 0;           ///< smallest line seen: frames that were open when the trace began tell a later one
-  uint32_t canonical = 0;     ///< index of its canonical name
-  uint32_t parent = kNoSlot;  ///< Python: the calling function
-  uint32_t user = kNoSlot;    ///< Python: itself or its nearest caller that is the user's own code
-  uint64_t path_hash = 0;     ///< Python: of the call path with itself
-  uint32_t open = 0;          ///< executions on the stack right now (recursion)
+  int32_t line = 0;                      ///< of the definition: the smallest line seen; 0 = not told
+  uint32_t canonical = 0;                ///< index of its canonical name
+  uint32_t parent = kNoSlot;             ///< Python: the calling function
+  uint32_t user = kNoSlot;               ///< Python: itself or its nearest caller that is the user's own code
+  uint64_t path_hash = 0;                ///< Python: of the call path with itself
+  uint32_t open = 0;                     ///< executions on the stack right now (recursion)
   int64_t covered_until_ns = INT64_MIN;  ///< for the union of executions
   uint64_t executions = 0;
   int64_t total_ns = 0;
@@ -34,6 +34,7 @@ struct Slot {
   uint64_t smallest_shape = UINT64_MAX;  ///< with largest_shape: a fingerprint of the set of shapes, order-free
   uint64_t largest_shape = 0;
   QuantileSketch durations;
+  QuantileSketch::Places places{};  ///< in durations
 };
 
 /// The functions of one trace: raw names become canonical, Python frames become call paths. Bounded: beyond the most
@@ -49,7 +50,8 @@ class FunctionSlots {
     return known != 0 ? known - 1 : add_plain(kind, raw_name);
   }
   /// The Python frame `raw_name` called from slot `parent` (kNoSlot: outermost).
-  uint32_t frame(uint32_t parent, uint32_t raw_name);
+  /// `standing`: it was already running when the trace began, so its line is where it stood, not its definition's.
+  uint32_t frame(uint32_t parent, uint32_t raw_name, bool standing = false);
   /// The innermost frame of an old-schema call stack ("file(line): func;…", outermost first), kNoSlot when empty.
   uint32_t call_stack(uint32_t raw_stack);
 
@@ -63,7 +65,7 @@ class FunctionSlots {
     Slot& s = slots_[slot];
     ++s.executions;
     s.longest_ns = std::max(s.longest_ns, duration_ns);
-    s.durations.add(duration_ns);
+    s.durations.add(duration_ns, s.places);
   }
   /// Adds a device execution's part of the union; executions come by start.
   void add_to_union(uint32_t slot, int64_t start_ns, int64_t end_ns);

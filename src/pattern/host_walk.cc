@@ -37,19 +37,14 @@ HostWalk::NameClass HostWalk::classify(std::string_view name) {
 
 HostWalk::HostWalk(const Trace& trace, FunctionSlots& slots, Window window, bool gpu_job)
     : trace_(&trace), slots_(&slots), window_(window), gpu_job_(gpu_job), class_by_name_(trace.names.size()) {
+  const auto count = [&](Category category) { return trace.category_count[static_cast<size_t>(category)]; };
+  launches.reserve(count(Category::kRuntime) + count(Category::kDriver));
+  operators.reserve(count(Category::kOperator));
   for (size_t category = 0; category < roles_.size(); ++category) {
     for (size_t name_class = 0; name_class < roles_[category].size(); ++name_class) {
       roles_[category][name_class] = role_of(static_cast<Category>(category), static_cast<NameClass>(name_class));
     }
   }
-}
-
-HostWalk::Role HostWalk::role_of(const Event& event) {
-  NameClass& name_class = class_by_name_[event.name];
-  if (name_class == kUnseen) {
-    name_class = classify(trace_->names.text(event.name));
-  }
-  return roles_[static_cast<size_t>(event.category)][name_class];
 }
 
 HostWalk::Role HostWalk::role_of(Category category, NameClass name_class) const {
@@ -81,14 +76,6 @@ HostWalk::Role HostWalk::role_of(Category category, NameClass name_class) const 
     default:
       return {FunctionKind::kPython, Leaf::kNone, true};
   }
-}
-
-uint64_t HostWalk::shape_of(const Event& event) const {
-  const bool has_args = event.category == Category::kOperator || event.category == Category::kAnnotation;
-  if (!has_args || event.detail == 0) {
-    return 0;
-  }
-  return trace_->names.text_hash(trace_->op_args[event.detail].input_dims);
 }
 
 void HostWalk::close(const Frame& frame, int64_t at_ns) {
@@ -129,74 +116,81 @@ size_t HostWalk::frames_to_keep(uint32_t python_parent) const {
 }
 
 void HostWalk::add_launch(const Event& event) {
-  Launched launch{event.id, kNoSlot, Event::kNoId, 0};
-  if (!stack_.empty()) {
-    const Frame& top = stack_.back();
-    const bool is_user = top.user != kNoSlot;
-    launch.issuer = is_user ? top.user : top.leaf == Leaf::kPython ? kNoSlot : top.slot;
-    launch.sequence = is_user ? Event::kNoId : top.sequence;
-    launch.comm = top.comm;
+  const Frame& caller = stack_.back();
+  if (caller.user != kNoSlot) {
+    launches.push_back({event.id, caller.user, Event::kNoId, caller.comm});
+  } else {
+    const uint32_t issuer = caller.leaf == Leaf::kPython ? kNoSlot : caller.slot;
+    launches.push_back({event.id, issuer, caller.sequence, caller.comm});
   }
-  launches.push_back(launch);
 }
 
-void HostWalk::push(const Event& event, Role role) {
-  const bool is_call = event.category == Category::kRuntime || event.category == Category::kDriver;
-  if (is_call && event.id != Event::kNoId) {
-    add_launch(event);
+void HostWalk::add_args(const Event& event, Role role, Frame& frame) {
+  const OpArgs& args = trace_->op_args[event.detail];
+  if (const uint64_t shape = trace_->names.text_hash(args.input_dims); shape != 0) {
+    slots_->add_shape(frame.slot, shape);
   }
-  Frame frame{};
-  frame.leaf = role.leaf;
-  frame.start_ns = event.start_ns;
-  frame.end_ns = event.end_ns();
-  frame.python = kNoSlot;
-  frame.python_id = Event::kNoId;
-  frame.user = kNoSlot;
-  frame.sequence = Event::kNoId;
-  if (!stack_.empty()) {
-    const Frame& parent = stack_.back();
-    // Ends differ by rounding between what Python and the operators recorded; a child never outlives its parent.
-    frame.end_ns = std::min(frame.end_ns, parent.end_ns);
-    frame.python = parent.python;
-    frame.user = parent.user;
-    frame.sequence = parent.sequence;
-    frame.comm = parent.comm;
+  if (frame.python == kNoSlot && args.call_stack != 0) {
+    set_python(frame, slots_->call_stack(args.call_stack));
   }
-  if (event.category == Category::kPython) {
-    frame.slot = slots_->frame(frame.python, event.name);
-    set_python(frame, frame.slot);
-    frame.python_id = event.id;
-  } else {
-    frame.slot = slots_->plain(role.kind, event.name);
-    if (const uint64_t shape = shape_of(event); shape != 0) {
-      slots_->add_shape(frame.slot, shape);
-    }
+  if (args.collective != 0 || (role.leaf == Leaf::kComm && args.input_dims != 0 &&
+                               (frame.comm == 0 || trace_->op_args[frame.comm].collective == 0))) {
+    frame.comm = event.detail;
   }
-  const bool is_operator = event.category == Category::kOperator || event.category == Category::kAnnotation;
-  if (is_operator && event.detail != 0) {
-    const OpArgs& args = trace_->op_args[event.detail];
-    if (frame.python == kNoSlot && args.call_stack != 0) {
-      set_python(frame, slots_->call_stack(args.call_stack));
-    }
-    if (args.collective != 0 || (role.leaf == Leaf::kComm && args.input_dims != 0 &&
-                                 (frame.comm == 0 || trace_->op_args[frame.comm].collective == 0))) {
-      frame.comm = event.detail;
-    }
-  }
-  if (event.category == Category::kOperator && event.id != Event::kNoId) {
+}
+
+void HostWalk::add_operator(const Event& event, Role role, Frame& frame) {
+  if (event.id != Event::kNoId) {
     operators.push_back({event.id, frame.user != kNoSlot ? frame.user : frame.slot});
   }
-  if (event.category == Category::kOperator && event.link != Event::kNoId) {
+  if (event.link != Event::kNoId) {
     frame.sequence = event.link;
     if (frame.user != kNoSlot) {
       forward_ops.push_back({event.link, frame.user});
     }
   }
-  if (role.leaf == Leaf::kComm && event.category == Category::kOperator) {
+  if (role.leaf == Leaf::kComm) {
     comm_calls.push_back({event.start_ns - window_.start_ns, event.name, frame.user});
   }
+}
+
+// The profiler lists the stack that it finds when it starts as calls that begin then, one inside the other, within
+// microseconds.
+bool HostWalk::is_standing(const Event& event) {
+  constexpr int64_t kLongestGap_ns = 10'000;
+  const bool nested = stack_.back().slot == kNoSlot || stack_.back().start_ns == standing_ns_;
+  standing_ =
+      standing_ && nested && event.category == Category::kPython && event.start_ns - standing_ns_ < kLongestGap_ns;
+  standing_ns_ = event.start_ns;
+  return standing_;
+}
+
+void HostWalk::push(const Event& event, Role role) {
+  const bool standing = is_standing(event);
+  const bool is_call = event.category == Category::kRuntime || event.category == Category::kDriver;
+  if (is_call && event.id != Event::kNoId) {
+    add_launch(event);
+  }
+  Frame& frame = stack_.emplace_back(stack_.back());
+  frame.leaf = role.leaf;
+  frame.start_ns = event.start_ns;
+  // Ends differ by rounding between what Python and the operators recorded; a child never outlives its parent.
+  frame.end_ns = std::min(event.end_ns(), frame.end_ns);
+  frame.python_id = Event::kNoId;
+  if (event.category == Category::kPython) {
+    frame.slot = slots_->frame(frame.python, event.name, standing);
+    frame.python_id = event.id;
+    set_python(frame, frame.slot);
+  } else {
+    frame.slot = slots_->plain(role.kind, event.name);
+  }
+  if (event.detail != 0 && (event.category == Category::kOperator || event.category == Category::kAnnotation)) {
+    add_args(event, role, frame);
+  }
+  if (event.category == Category::kOperator) {
+    add_operator(event, role, frame);
+  }
   ++(*slots_)[frame.slot].open;
-  stack_.push_back(frame);
 }
 
 }  // namespace eroica

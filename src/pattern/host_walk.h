@@ -72,15 +72,15 @@ class HostWalk {
 
  private:
   struct Frame {
-    int64_t start_ns;
-    int64_t end_ns;
-    uint32_t slot;
-    uint32_t python;     // innermost Python slot, itself included
-    uint32_t python_id;  // Event::kNoId unless a Python frame with an id
-    uint32_t user;       // innermost slot of the user's Python code
-    uint32_t sequence;
-    uint32_t comm;
-    Leaf leaf;
+    int64_t start_ns = INT64_MIN;
+    int64_t end_ns = INT64_MAX;
+    uint32_t slot = kNoSlot;
+    uint32_t python = kNoSlot;          // innermost Python slot, itself included
+    uint32_t python_id = Event::kNoId;  // unless a Python frame with an id
+    uint32_t user = kNoSlot;            // innermost slot of the user's Python code
+    uint32_t sequence = Event::kNoId;
+    uint32_t comm = 0;
+    Leaf leaf = Leaf::kNone;
   };
   struct Role {
     FunctionKind kind;
@@ -90,13 +90,21 @@ class HostWalk {
   enum NameClass : uint8_t { kUnseen, kPlain, kFetchCall, kMark, kCommCall, kSyncCall, kHostCollective };
   static NameClass classify(std::string_view name);
   [[nodiscard]] Role role_of(Category category, NameClass name_class) const;
-  Role role_of(const Event& event);
+  Role role_of(const Event& event) {
+    NameClass& name_class = class_by_name_[event.name];
+    if (name_class == kUnseen) {
+      name_class = classify(trace_->names.text(event.name));
+    }
+    return roles_[static_cast<size_t>(event.category)][name_class];
+  }
   void push(const Event& event, Role role);
   void close(const Frame& frame, int64_t at_ns);
   void set_python(Frame& frame, uint32_t slot) const;
   void add_launch(const Event& event);
+  void add_args(const Event& event, Role role, Frame& frame);
+  void add_operator(const Event& event, Role role, Frame& frame);
   [[nodiscard]] size_t frames_to_keep(uint32_t python_parent) const;
-  [[nodiscard]] uint64_t shape_of(const Event& event) const;
+  bool is_standing(const Event& event);
 
   template <typename Sink>
   void advance(int64_t to_ns, Sink& sink);
@@ -107,8 +115,10 @@ class HostWalk {
   FunctionSlots* slots_;
   Window window_;
   bool gpu_job_;
-  int64_t at_ns_ = 0;  // in the window
-  std::vector<Frame> stack_;
+  int64_t at_ns_ = 0;                     // in the window
+  bool standing_ = false;                 // only frames that were open when the trace began have come so far
+  int64_t standing_ns_ = 0;               // start of the last of them
+  std::vector<Frame> stack_;              // the outermost is the thread itself and never ends
   std::vector<NameClass> class_by_name_;  // lazily
   std::array<std::array<Role, kHostCollective + 1>, kCategoryCount> roles_{};
 };
@@ -125,12 +135,10 @@ void HostWalk::advance(int64_t to_ns, Sink& sink) {
     return;
   }
   at_ns_ = to;
-  if (stack_.empty()) {
-    sink(from - window_.start_ns, to - window_.start_ns, Leaf::kNone, kNoSlot);
-    return;
-  }
   const Frame& top = stack_.back();
-  (*slots_)[top.slot].self_ns += to - from;
+  if (top.slot != kNoSlot) {
+    (*slots_)[top.slot].self_ns += to - from;
+  }
   sink(from - window_.start_ns, to - window_.start_ns, top.leaf, top.slot);
 }
 
@@ -145,13 +153,15 @@ void HostWalk::pop(int64_t at_ns, Sink& sink) {
 template <typename Sink>
 void HostWalk::run(const Track& track, Sink sink) {
   at_ns_ = window_.start_ns;
-  stack_.clear();
+  stack_.assign(1, Frame{});
+  standing_ = true;
+  standing_ns_ = track.events.empty() ? 0 : track.events[0].start_ns;
   for (const Event& event : track.events) {
     const Role role = role_of(event);
     if (role.skip) {
       continue;
     }
-    while (!stack_.empty() && stack_.back().end_ns <= event.start_ns) {
+    while (stack_.back().end_ns <= event.start_ns) {
       pop(stack_.back().end_ns, sink);
     }
     if (event.category == Category::kPython && event.link != Event::kNoId) {
@@ -162,7 +172,7 @@ void HostWalk::run(const Track& track, Sink sink) {
     advance(event.start_ns, sink);
     push(event, role);
   }
-  while (!stack_.empty()) {
+  while (stack_.size() > 1) {
     pop(stack_.back().end_ns, sink);
   }
   advance(window_.end_ns, sink);

@@ -47,8 +47,9 @@ std::vector<Segment> subtract(const std::vector<Segment>& segments, const std::v
   return left;
 }
 
-std::vector<Segment> unite(const std::vector<Segment>& a, const std::vector<Segment>& b) {
+std::vector<Segment> unite(std::span<const Segment> a, std::span<const Segment> b) {
   std::vector<Segment> both;
+  both.reserve(a.size() + b.size());
   size_t i = 0;
   size_t j = 0;
   while (i < a.size() || j < b.size()) {

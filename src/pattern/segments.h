@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <span>
 #include <vector>
 
 namespace eroica {
@@ -23,27 +24,27 @@ void make_exclusive(std::vector<Segment>& segments);
 std::vector<Segment> subtract(const std::vector<Segment>& segments, const std::vector<Segment>& cover);
 
 /// The union of two sorted disjoint lists; neighbours that touch are joined and slots lose their meaning.
-std::vector<Segment> unite(const std::vector<Segment>& a, const std::vector<Segment>& b);
+std::vector<Segment> unite(std::span<const Segment> a, std::span<const Segment> b);
 
 /// Walks sorted disjoint segments in step with queries whose starts do not decrease.
 class SegmentCursor {
  public:
-  explicit SegmentCursor(const std::vector<Segment>& segments) : segments_(&segments) {}
+  explicit SegmentCursor(std::span<const Segment> segments) : segments_(segments) {}
 
   /// Splits [start, end): calls outside(from, to) for what no segment covers and inside(from, to, slot) for the rest,
   /// in order of time.
   template <typename Outside, typename Inside>
   void split(int64_t start_ns, int64_t end_ns, Outside outside, Inside inside) {
-    while (next_ < segments_->size() && (*segments_)[next_].end_ns <= start_ns) {
+    while (next_ < segments_.size() && segments_[next_].end_ns <= start_ns) {
       ++next_;
     }
     int64_t at = start_ns;
     for (size_t i = next_; at < end_ns; ++i) {
-      if (i == segments_->size() || (*segments_)[i].start_ns >= end_ns) {
+      if (i == segments_.size() || segments_[i].start_ns >= end_ns) {
         outside(at, end_ns);
         return;
       }
-      const Segment& segment = (*segments_)[i];
+      const Segment& segment = segments_[i];
       if (segment.start_ns > at) {
         outside(at, segment.start_ns);
         at = segment.start_ns;
@@ -57,7 +58,7 @@ class SegmentCursor {
   }
 
  private:
-  const std::vector<Segment>* segments_;
+  std::span<const Segment> segments_;
   size_t next_ = 0;
 };
 

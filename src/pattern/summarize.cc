@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <span>
 
+#include <fmt/format.h>
+
 #include "base/saturate.h"
 #include "pattern/attribution.h"
 #include "pattern/collective_patterns.h"
@@ -11,6 +13,7 @@
 #include "pattern/function_patterns.h"
 #include "pattern/function_slots.h"
 #include "pattern/host_walk.h"
+#include "pattern/identity.h"
 #include "pattern/issuers.h"
 #include "pattern/segments.h"
 #include "steps/marks.h"
@@ -34,9 +37,30 @@ WindowClip extent_of(const Trace& trace) {
   return window.start_ns <= window.end_ns ? window : WindowClip{0, 0};
 }
 
+// What ran on behind the window's end is not in any figure: a hang or a long last step would go without a word.
+void tell_overhang(const Trace& trace, const WindowClip& window, std::vector<std::string>& notes) {
+  const Event* latest = nullptr;
+  for (const Track& track : trace.tracks) {
+    for (const Event& event : track.events) {
+      const bool counts = event.category != Category::kTraceSpan && event.category != Category::kPython;
+      if (counts && (latest == nullptr || event.end_ns() > latest->end_ns())) {
+        latest = &event;
+      }
+    }
+  }
+  const int64_t overhang_ns = latest == nullptr ? 0 : latest->end_ns() - window.end_ns;
+  if (overhang_ns > (window.end_ns - window.start_ns) / 20) {
+    notes.push_back(
+        fmt::format("{} goes on for {:.1f} ms after the last event began, where the window ends; that time "
+                    "is in no figure",
+                    canonical_operator(trace.names.text(latest->name)).text, static_cast<double>(overhang_ns) * 1e-6));
+  }
+}
+
 WindowClip window_of(const Trace& trace, const std::optional<WindowSpec>& spec, std::vector<std::string>& notes) {
   const WindowClip extent = extent_of(trace);
   if (!spec) {
+    tell_overhang(trace, extent, notes);
     return extent;
   }
   int64_t start = 0;
@@ -112,6 +136,10 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   StepOptions step_options;
   step_options.window_start_ns = window.start_ns;
   step_options.window_end_ns = window.end_ns;
+  if (!input.step_marker.empty() && !marks.from_marker) {
+    pattern.import.notes.push_back(
+        fmt::format("no annotation or Python function is named '{}' (--step-marker)", input.step_marker));
+  }
   const Steps steps = find_steps(marks, step_options);
 
   const bool has_samples =

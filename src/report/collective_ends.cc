@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <string_view>
+#include <vector>
 
 #include "base/hash.h"
 #include "base/saturate.h"
@@ -10,17 +11,6 @@
 
 namespace eroica {
 namespace {
-
-/// The arguments linked to an event, nullptr where there are none.
-const CollectiveArgs* args_of(const Trace& trace, const Track& track, const Event& event) {
-  uint32_t index = 0;
-  if (track.device) {
-    index = event.category == Category::kKernel ? trace.launches[event.detail].collective : 0;
-  } else {
-    index = trace.op_args[event.detail].collective;
-  }
-  return index == 0 ? nullptr : &trace.collectives[index];
-}
 
 bool is_barrier(std::string_view kind) {
   static constexpr std::array<std::string_view, 4> kBarriers = {"all_reduce", "all_gather", "reduce_scatter",
@@ -36,6 +26,40 @@ CollectiveReader::CollectiveReader(const Trace& trace)
     kernel_names_[name] = is_collective_kernel(trace.names.text(name));
     host_names_[name] = is_host_collective(trace.names.text(name));
   }
+  for (const Track& track : trace.tracks) {
+    if (!track.device) follow_launches(track);
+  }
+}
+
+/// Events come by start, outermost first.
+void CollectiveReader::follow_launches(const Track& track) {
+  struct Open {
+    int64_t end_ns;
+    uint32_t collective;
+  };
+  std::vector<Open> open;  // operators that tell of a collective
+  for (const Event& event : track.events) {
+    while (!open.empty() && open.back().end_ns <= event.start_ns) open.pop_back();
+    if (event.category == Category::kOperator && trace_.op_args[event.detail].collective != 0) {
+      open.push_back({event.end_ns(), trace_.op_args[event.detail].collective});
+    } else if ((event.category == Category::kRuntime || event.category == Category::kDriver) && !open.empty() &&
+               event.id != Event::kNoId) {
+      launched_.try_emplace(event.id, open.back().collective);
+    }
+  }
+}
+
+/// What an event says of itself, else the operator that launched it; nullptr where there is nothing.
+const CollectiveArgs* CollectiveReader::args_of(const Track& track, const Event& event) const {
+  uint32_t index = 0;
+  if (!track.device) {
+    index = trace_.op_args[event.detail].collective;
+  } else if (event.category == Category::kKernel) {
+    index = trace_.launches[event.detail].collective;
+    const auto launch = index == 0 ? launched_.find(event.id) : launched_.end();
+    if (launch != launched_.end()) index = launch->second;
+  }
+  return index == 0 ? nullptr : &trace_.collectives[index];
 }
 
 bool CollectiveReader::runs(const Track& track, const Event& event) const {
@@ -47,7 +71,7 @@ bool CollectiveReader::runs(const Track& track, const Event& event) const {
 CollectiveFacts CollectiveReader::facts(const Track& track, const Event& event) const {
   CollectiveFacts facts;
   const auto text = [&](uint32_t name) { return std::string(trace_.names.text(name)); };
-  const CollectiveArgs* args = args_of(trace_, track, event);
+  const CollectiveArgs* args = args_of(track, event);
   if (args != nullptr) {
     facts.kind = collective_kind(trace_.names.text(args->kind));
     facts.group = text(args->group_name);

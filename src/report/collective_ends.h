@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "compare/clock_alignment.h"
@@ -30,8 +31,12 @@ class CollectiveReader {
   [[nodiscard]] CollectiveFacts facts(const Track& track, const Event& event) const;
 
  private:
+  void follow_launches(const Track& track);
+  [[nodiscard]] const CollectiveArgs* args_of(const Track& track, const Event& event) const;
+
   const Trace& trace_;
-  std::vector<bool> kernel_names_;  // by name: a kernel of this name is a collective
+  std::unordered_map<uint32_t, uint32_t> launched_;  // correlation → what the operator around its launch said
+  std::vector<bool> kernel_names_;                   // by name: a kernel of this name is a collective
   std::vector<bool> host_names_;
 };
 

@@ -92,10 +92,13 @@ CollectiveRow collective_row(const Key& key, const std::vector<Place>& places) {
     const auto ranks = static_cast<double>(places.size());
     row.count_per_step += mean.count / ranks;
     row.bytes_per_step += mean.bytes / ranks;
-    row.exposed_ms_per_step += basis.per_step_ms(pattern.exposed_ns) / ranks;
     const double total_ms = !basis.per_window && !pattern.step_total_us.empty()
                                 ? mean_step_ms(basis, pattern.step_total_us)
                                 : basis.per_step_ms(pattern.total_ns);
+    if (pattern.total_ns > 0) {
+      row.exposed_ms_per_step +=
+          total_ms * static_cast<double>(pattern.exposed_ns) / static_cast<double>(pattern.total_ns) / ranks;
+    }
     row.ranks.push_back({place.rank->pattern->rank, pattern.count, pattern.bytes, total_ms,
                          static_cast<double>(pattern.durations.quantile(0.5)) * 1e-3});
   }

@@ -49,12 +49,12 @@ std::vector<int32_t> ranks_of(std::span<const RankPattern* const> patterns) {
   return ranks;
 }
 
-Coverage coverage(std::span<const RankPattern* const> patterns, int32_t world_size) {
+Coverage coverage(std::span<const RankPattern* const> patterns, int32_t ranks_expected) {
   std::set<std::string> hosts;
   for (const RankPattern* pattern : patterns) {
     if (!pattern->host.empty()) hosts.insert(pattern->host);
   }
-  return {world_size, patterns.size(), hosts.size(), signals_missing(patterns)};
+  return {ranks_expected, patterns.size(), hosts.size(), signals_missing(patterns)};
 }
 
 ImportSection import_section(std::span<const RankPattern* const> patterns) {
@@ -112,9 +112,15 @@ void add_rank_notes(std::span<const RankView> ranks, std::vector<std::string>& n
   }
 }
 
-void add_missing_ranks(std::span<const int32_t> present, int32_t world_size, std::vector<std::string>& notes) {
+void add_missing_ranks(std::span<const int32_t> present, int32_t world_size, std::span<const int32_t> listed,
+                       std::vector<std::string>& notes) {
   const std::string missing = missing_ranks(present, world_size);
   if (!missing.empty()) notes.push_back(fmt::format("{} of {}: nothing to read", missing, world_size));
+  std::vector<int32_t> beyond;
+  for (const int32_t rank : listed) {
+    if (rank >= world_size && !std::ranges::binary_search(present, rank)) beyond.push_back(rank);
+  }
+  if (!beyond.empty()) notes.push_back(fmt::format("{} of bundle.json: nothing to read", rank_list(beyond)));
 }
 
 void add_basis_notes(std::span<const RankView> ranks, std::vector<std::string>& notes) {
@@ -123,7 +129,7 @@ void add_basis_notes(std::span<const RankView> ranks, std::vector<std::string>& 
   uint64_t irregular = 0;
   for (const RankView& view : ranks) {
     if (view.basis.per_window) {
-      windows.push_back(view.pattern->rank);
+      if (!view.basis.scaled_window) windows.push_back(view.pattern->rank);
       continue;
     }
     const StepPattern& first = view.pattern->steps[view.basis.counted.front()];
@@ -178,12 +184,13 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
   const std::vector<int32_t> present = ranks_of(all);
   if (const Status status = check_ranks(options.ranks, present); !status) return status.error();
 
+  std::vector<std::string> basis_notes;
   std::vector<RankView> selected;
-  for (const RankPattern* pattern : all) {
-    if (options.ranks.empty() || std::ranges::find(options.ranks, pattern->rank) != options.ranks.end()) {
-      selected.push_back({pattern, step_basis(*pattern)});
-    }
-  }
+  for (const RankPattern* pattern : all) selected.push_back({pattern, step_basis(*pattern)});
+  make_comparable(selected, basis_notes);
+  std::erase_if(selected, [&](const RankView& view) {
+    return !options.ranks.empty() && std::ranges::find(options.ranks, view.pattern->rank) == options.ranks.end();
+  });
 
   Document document;
   for (const RankPattern* pattern : all) {
@@ -191,7 +198,8 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
     document.world_size = std::max(document.world_size, pattern->world_size);
   }
   document.window = window_section(all);
-  document.coverage = coverage(all, document.world_size);
+  const auto listed = static_cast<int32_t>(options.ranks_listed.size());
+  document.coverage = coverage(all, listed == 0 ? document.world_size : std::max(document.world_size, listed));
   document.import = import_section(all);
 
   Profile& profile = document.profile;
@@ -210,8 +218,9 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
   profile.collectives = collectives_section(selected);
 
   profile.notes = options.notes;
-  add_missing_ranks(present, document.world_size, profile.notes);
+  add_missing_ranks(present, document.world_size, options.ranks_listed, profile.notes);
   add_job_notes(all, profile.notes);
+  profile.notes.insert(profile.notes.end(), basis_notes.begin(), basis_notes.end());
   add_basis_notes(selected, profile.notes);
   add_rank_notes(selected, profile.notes);
   return document;

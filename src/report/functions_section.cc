@@ -29,15 +29,21 @@ double exposed_ms(const StepBasis& basis, const FunctionPattern& function) {
                                                                 : basis.per_step_ms(function.exposed_ns);
 }
 
+double per_step(const StepBasis& basis, const FunctionPattern& function) {
+  return window_to_step(basis, function.step_exposed_us, function.exposed_ns);
+}
+
 FunctionOnRank on_rank(const RankView& view, const FunctionPattern& function, bool detail) {
   FunctionOnRank row;
   row.rank = view.pattern->rank;
   row.exposed_ms = exposed_ms(view.basis, function);
-  row.total_ms = std::max(view.basis.per_step_ms(function.total_ns), row.exposed_ms);
-  row.self_ms = view.basis.per_step_ms(function.self_ns);
+  const double ms_per_step = per_step(view.basis, function) * 1e-6;
+  row.total_ms = std::max(static_cast<double>(function.total_ns) * ms_per_step, row.exposed_ms);
+  row.self_ms = static_cast<double>(function.self_ns) * ms_per_step;
   row.executions = function.executions;
-  row.p50_us = static_cast<double>(function.durations.quantile(0.5)) * 1e-3;
-  row.p99_us = static_cast<double>(function.durations.quantile(0.99)) * 1e-3;
+  const DurationQuantiles durations = duration_quantiles(function.durations, function.longest_ns);
+  row.p50_us = durations.p50_us;
+  row.p99_us = durations.p99_us;
   if (detail) {
     for (const uint32_t us : function.step_exposed_us) row.step_exposed_ms.push_back(us * 1e-3);
   }
@@ -127,7 +133,7 @@ FunctionRow function_row(uint64_t id, const Places& places, std::span<const Rank
     row.ranks.push_back(on_rank(ranks[rank], *function, detail));
     durations.merge(function->durations);
     longest_ns = std::max(longest_ns, function->longest_ns);
-    executions.push_back(static_cast<double>(function->executions) * ranks[rank].basis.scale);
+    executions.push_back(static_cast<double>(function->executions) * per_step(ranks[rank].basis, *function));
     const double step_ms = ranks[rank].basis.step_ns * 1e-6;
     if (step_ms > 0) {
       row.share += row.ranks.back().exposed_ms / step_ms / static_cast<double>(ranks.size());

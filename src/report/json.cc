@@ -237,7 +237,7 @@ Json to_json(const Document& document) {
 }  // namespace
 
 std::string write_json(const Document& document, int indent) {
-  return to_json(document).dump(indent, ' ', false, Json::error_handler_t::replace) + "\n";
+  return to_json(document).dump(indent, ' ', true, Json::error_handler_t::replace) + "\n";
 }
 
 }  // namespace eroica

@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <iterator>
+#include <map>
 #include <optional>
 #include <string_view>
 
@@ -70,31 +72,93 @@ void clip_to_range(Placed& placed, const Placed& reference, const PerfettoOption
   }
 }
 
-std::vector<Placed> place(std::span<const ExportRank> ranks, const PerfettoOptions& options,
-                          std::vector<std::string>& notes) {
+/// How far apart the ends still are once the clocks are aligned: nine of ten differ by less. Ends without a number are
+/// held against the nearest of their kind. At least the alignment's own figure.
+int64_t uncertainty(std::span<const CollectiveEnd> reference, std::span<const CollectiveEnd> other,
+                    const ClockAlignment& alignment) {
+  const bool numbered = alignment.by == AlignedBy::kSequence;
+  const auto id = [&](const CollectiveEnd& end) { return std::pair(end.key, numbered ? end.sequence : -1); };
+  std::map<std::pair<uint64_t, int64_t>, std::vector<int64_t>> reference_ends;
+  for (const CollectiveEnd& end : reference) {
+    if (!numbered || end.sequence >= 0) reference_ends[id(end)].push_back(end.end_ns);
+  }
+  for (auto& [key, ends] : reference_ends) std::ranges::sort(ends);
+  std::vector<int64_t> apart;
+  for (const CollectiveEnd& end : other) {
+    const auto found = numbered && end.sequence < 0 ? reference_ends.end() : reference_ends.find(id(end));
+    if (found == reference_ends.end()) continue;
+    const std::vector<int64_t>& ends = found->second;
+    const int64_t time = saturating_add(end.end_ns, alignment.offset_ns);
+    if (!numbered && (time < ends.front() || time > ends.back())) continue;
+    const auto next = std::ranges::lower_bound(ends, time);
+    int64_t nearest = next == ends.end() ? INT64_MAX : saturating_subtract(*next, time);
+    if (next != ends.begin()) nearest = std::min(nearest, saturating_subtract(time, *std::prev(next)));
+    apart.push_back(nearest);
+  }
+  if (apart.empty()) return alignment.spread_ns;
+  const auto most = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() * 9 / 10);
+  std::ranges::nth_element(apart, most);
+  return std::max(alignment.spread_ns, *most);
+}
+
+/// A clock against the reference's.
+struct ClockPlace {
+  int32_t rank = -1;  // whose collectives told
+  ClockAlignment alignment{};
+  int64_t error_ns = INT64_MAX;
+};
+
+/// Ranks without a name for their clock have one of their own.
+std::string clock_of(const ExportRank& rank) {
+  return rank.clock.empty() ? fmt::format("rank {}", rank.rank) : "of " + rank.clock;
+}
+
+/// All clocks but the reference's; of several ranks on one clock the one counts that tells most exactly.
+std::map<std::string, ClockPlace> place_clocks(const std::vector<Placed>& ranks) {
+  const ExportRank& reference = *ranks.front().rank;
+  std::map<std::string, ClockPlace> clocks;
+  std::optional<std::vector<CollectiveEnd>> reference_ends;
+  for (const Placed& placed : ranks) {
+    const ExportRank& rank = *placed.rank;
+    if (clock_of(rank) == clock_of(reference)) continue;
+    if (!reference_ends) reference_ends = collective_ends(*reference.trace);
+    const std::vector<CollectiveEnd> ends = collective_ends(*rank.trace);
+    ClockPlace found{.rank = rank.rank, .alignment = align_clocks(*reference_ends, ends)};
+    if (found.alignment.by != AlignedBy::kNothing) {
+      found.error_ns = uncertainty(*reference_ends, ends, found.alignment);
+    }
+    ClockPlace& best = clocks[clock_of(rank)];
+    if (best.rank < 0 || found.error_ns < best.error_ns) best = std::move(found);
+  }
+  return clocks;
+}
+
+void align(Placed& placed, const ClockPlace& clock, PerfettoSummary& summary) {
+  const int32_t rank = placed.rank->rank;
+  placed.aligned = clock.alignment.by != AlignedBy::kNothing;
+  placed.offset_ns = clock.alignment.offset_ns;
+  if (!placed.aligned) {
+    summary.warnings.push_back(fmt::format("clock of rank {} not aligned: {}", rank, clock.alignment.why));
+    return;
+  }
+  const std::string told_by = clock.rank == rank ? "" : fmt::format("by rank {} on the same clock, ", clock.rank);
+  summary.notes.push_back(fmt::format("clock of rank {} moved by {:.3f} ms (± {:.3f} ms): {}{}", rank,
+                                      static_cast<double>(placed.offset_ns) / 1e6,
+                                      static_cast<double>(clock.error_ns) / 1e6, told_by, clock.alignment.why));
+}
+
+std::vector<Placed> place(std::span<const ExportRank> ranks, const PerfettoOptions& options, PerfettoSummary& summary) {
   std::vector<Placed> result;
   for (const ExportRank& rank : ranks) result.push_back({.rank = &rank, .pid = int64_t{rank.rank} + 1});
   std::ranges::stable_sort(result, {}, [](const Placed& placed) { return placed.rank->rank; });
   const Placed reference = result.front();
-  const std::vector<CollectiveEnd> reference_ends =
-      result.size() > 1 ? collective_ends(*reference.rank->trace) : std::vector<CollectiveEnd>{};
-  for (size_t i = 0; i < result.size(); ++i) {
-    Placed& placed = result[i];
-    if (i > 0) {
-      const ClockAlignment alignment = align_clocks(reference_ends, collective_ends(*placed.rank->trace));
-      placed.aligned = alignment.by != AlignedBy::kNothing;
-      placed.offset_ns = alignment.offset_ns;
-      if (placed.aligned) {
-        notes.push_back(fmt::format("clock of rank {} moved by {:.3f} ms (± {:.3f} ms): {}", placed.rank->rank,
-                                    static_cast<double>(alignment.offset_ns) / 1e6,
-                                    static_cast<double>(alignment.spread_ns) / 1e6, alignment.why));
-      } else {
-        notes.push_back(fmt::format("clock of rank {} not aligned: {}", placed.rank->rank, alignment.why));
-      }
-    }
+  const std::map<std::string, ClockPlace> clocks = place_clocks(result);
+  for (Placed& placed : result) {
+    const auto clock = clocks.find(clock_of(*placed.rank));
+    if (clock != clocks.end()) align(placed, clock->second, summary);
     clip_to_range(placed, reference, options);
     if (placed.from_unix_ns >= placed.to_unix_ns) {
-      notes.push_back(fmt::format("rank {} has nothing in this range", placed.rank->rank));
+      summary.notes.push_back(fmt::format("rank {} has nothing in this range", placed.rank->rank));
     }
   }
   return result;
@@ -298,7 +362,7 @@ void write_job_samples(TraceJsonWriter& out, const SampleSet& samples, const std
 }
 
 Status write_all(TraceJsonWriter& out, const std::vector<Placed>& placed, const PerfettoOptions& options,
-                 const std::vector<std::string>& notes) {
+                 const PerfettoSummary& summary) {
   for (const Placed& rank : placed) {
     RankWriter(out, rank).write();
     const SampleSet& samples = rank.rank->trace->samples;
@@ -307,7 +371,9 @@ Status write_all(TraceJsonWriter& out, const std::vector<Placed>& placed, const 
   }
   if (options.samples != nullptr) write_job_samples(out, *options.samples, placed);
   out.begin_other_data();
-  for (size_t i = 0; i < notes.size(); ++i) out.text(fmt::format("note {}", i + 1), notes[i]);
+  size_t number = 0;
+  for (const std::string& note : summary.notes) out.text(fmt::format("note {}", ++number), note);
+  for (const std::string& warning : summary.warnings) out.text(fmt::format("note {}", ++number), warning);
   return out.finish();
 }
 
@@ -317,7 +383,7 @@ Result<PerfettoSummary> export_perfetto(std::span<const ExportRank> ranks, const
                                         const ByteSink& sink) {
   if (ranks.empty()) return Error{Error::Kind::kInvalid, "there is no rank to export"};
   PerfettoSummary summary;
-  std::vector<Placed> placed = place(ranks, options, summary.notes);
+  std::vector<Placed> placed = place(ranks, options, summary);
   const int64_t base_unix_ns = settle_axis(placed);
   if (base_unix_ns == INT64_MAX) {
     return Error{Error::Kind::kInvalid, "no rank has anything in this time range: it must lie inside the window"};
@@ -325,7 +391,7 @@ Result<PerfettoSummary> export_perfetto(std::span<const ExportRank> ranks, const
   std::optional<GzipSink> gzip;
   if (options.gzip) gzip.emplace(sink);
   TraceJsonWriter out(gzip ? ByteSink([&](std::string_view bytes) { return gzip->write(bytes); }) : sink, base_unix_ns);
-  if (Status status = write_all(out, placed, options, summary.notes); !status.ok()) return status.error();
+  if (Status status = write_all(out, placed, options, summary); !status.ok()) return status.error();
   if (gzip) {
     if (Status status = gzip->finish(); !status.ok()) return status.error();
   }

@@ -143,6 +143,15 @@ std::string headline(const Document& document, const TextOptions& options) {
   return style.bold(text) + "\n";
 }
 
+/// PyTorch describes groups that nobody described as "undefined": their name tells them apart.
+std::string group_text(const CollectiveRow& row, const TextStyle& style) {
+  const bool described = !row.group_desc.empty() && row.group_desc != "undefined";
+  if (described) return style.clean(row.group_desc);
+  if (row.group.empty()) return "group not recorded";
+  const bool number = row.group.find_first_not_of("0123456789") == std::string::npos;
+  return (number ? "group " : "") + style.clean(row.group);
+}
+
 std::string collective_table(const std::vector<CollectiveRow>& rows, const TextOptions& options) {
   if (rows.empty()) return "";
   using Column = TextTable::Column;
@@ -159,8 +168,7 @@ std::string collective_table(const std::vector<CollectiveRow>& rows, const TextO
   const size_t shown = std::min(rows.size(), kMostRows);
   for (size_t i = 0; i < shown; ++i) {
     const CollectiveRow& row = rows[i];
-    std::string group = style.clean(row.group_desc.empty() ? row.group : row.group_desc);
-    if (group.empty()) group = "group not recorded";
+    std::string group = group_text(row, style);
     if (row.group_size > 0) group += fmt::format(" ({} ranks)", row.group_size);
     table.add({count_text(row.count_per_step), row.bytes_per_step > 0 ? bytes_text(row.bytes_per_step) : "?",
                fixed(row.exposed_ms_per_step, decimals_for(row.exposed_ms_per_step)),
@@ -180,16 +188,15 @@ std::string remarks(const Document& document, const TextOptions& options) {
   if (document.import.defects.any()) {
     points.push_back("damaged input, used as far as it goes: " + defect_list(document.import.defects));
   }
-  if (!document.coverage.signals_missing.empty()) {
-    std::string list;
-    for (const std::string& metric : document.coverage.signals_missing) {
-      list += (list.empty() ? "" : ", ") + metric;
-    }
-    points.push_back("no samples, on some ranks or all, of " + list);
-  }
   const std::string read = fmt::format("{} events in {} of trace", amount_text(document.import.events),
                                        bytes_text(static_cast<double>(document.import.bytes)));
-  if (points.empty()) return style.dim("Nothing missing or damaged; " + read + ".") + "\n";
+  std::string unsampled;
+  if (!document.coverage.signals_missing.empty()) {
+    unsampled = style.dim(fmt::format("No samples, on some ranks or all, of {}.",
+                                      fmt::join(document.coverage.signals_missing, ", "))) +
+                "\n";
+  }
+  if (points.empty()) return style.dim("Nothing missing or damaged; " + read + ".") + "\n" + unsampled;
   constexpr size_t kMostPoints = 12;
   std::string text = style.bold("Missing or damaged") + style.dim("; read: " + read) + "\n";
   for (size_t i = 0; i < std::min(points.size(), kMostPoints); ++i) {
@@ -198,6 +205,7 @@ std::string remarks(const Document& document, const TextOptions& options) {
   if (points.size() > kMostPoints) {
     text += style.dim(fmt::format("  and {} more (--format json has all)", points.size() - kMostPoints)) + "\n";
   }
+  text += unsampled;
   return text;
 }
 

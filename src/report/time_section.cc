@@ -54,7 +54,7 @@ RankTime rank_time(const RankView& view) {
   time.rank = pattern.rank;
   time.host = pattern.host;
   time.device = pattern.device;
-  time.per_window = view.basis.per_window;
+  time.per_window = view.basis.per_window && !view.basis.scaled_window;
   time.steps = view.basis.counted.size();
   time.window_ms = to_ms(pattern.window_ns);
   if (view.basis.per_window) {
@@ -62,6 +62,12 @@ RankTime rank_time(const RankView& view) {
     int64_t fetch_ns = 0;
     for (const StepPattern& step : pattern.steps) fetch_ns += step.fetch_ns;
     time.fetch_median_ms = time.fetch_max_ms = to_ms(fetch_ns);
+    if (view.basis.scaled_window) {
+      for (double& ms : time.ms) ms *= view.basis.scale;
+      time.fetch_median_ms = time.fetch_max_ms = to_ms(fetch_ns) * view.basis.scale;
+      const double step_ms = view.basis.step_ns * 1e-6;
+      time.step_ms = {step_ms, step_ms, step_ms};
+    }
   } else {
     std::vector<double> durations;
     std::vector<double> fetches;

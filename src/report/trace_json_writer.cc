@@ -13,6 +13,16 @@ namespace {
 constexpr size_t kFlushBytes = size_t{64} << 10;
 constexpr size_t kMostTextBytes = 4096;  // of one name or argument
 
+/// Takes the first code point off valid UTF-8.
+uint32_t take_code_point(std::string_view& text) {
+  const auto lead = static_cast<unsigned char>(text[0]);
+  const size_t length = lead < 0x80 ? 1 : lead < 0xe0 ? 2 : lead < 0xf0 ? 3 : 4;
+  uint32_t code = length == 1 ? lead : lead & (0x7fU >> length);
+  for (const char c : text.substr(1, length - 1)) code = code << 6 | (static_cast<unsigned char>(c) & 0x3fU);
+  text.remove_prefix(length);
+  return code;
+}
+
 }  // namespace
 
 TraceJsonWriter::TraceJsonWriter(ByteSink sink, int64_t base_unix_ns) : sink_(std::move(sink)) {
@@ -105,9 +115,18 @@ Status TraceJsonWriter::finish() {
 
 void TraceJsonWriter::append_escaped(std::string_view text) {
   buffer_ += '"';
-  for (const char c : clean_text(text, kMostTextBytes)) {
-    if (c == '"' || c == '\\') buffer_ += '\\';
-    buffer_ += c;
+  const std::string clean = clean_text(text, kMostTextBytes);
+  std::string_view left = clean;
+  while (!left.empty()) {
+    const uint32_t code = take_code_point(left);
+    if (code >= 0x10000) {
+      fmt::format_to(std::back_inserter(buffer_), "\\u{:04x}\\u{:04x}", 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+    } else if (code >= 0x7f) {
+      fmt::format_to(std::back_inserter(buffer_), "\\u{:04x}", code);
+    } else {
+      if (code == '"' || code == '\\') buffer_ += '\\';
+      buffer_ += static_cast<char>(code);
+    }
   }
   buffer_ += '"';
 }

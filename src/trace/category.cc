@@ -1,53 +1,52 @@
 #include "trace/category.h"
 
-#include <algorithm>
-#include <array>
-#include <utility>
+#include "trace/json_text.h"
 
 namespace eroica {
-namespace {
-
-// By length, then in the order of what is most frequent.
-constexpr auto kNames = std::to_array<std::pair<std::string_view, Category>>({
-    {"hip", Category::kRuntime},
-    {"cpu_op", Category::kOperator},
-    {"kernel", Category::kKernel},
-    {"Kernel", Category::kKernel},
-    {"Python", Category::kPython},
-    {"Memcpy", Category::kMemcpy},
-    {"Memset", Category::kMemset},
-    {"hpu_op", Category::kKernel},
-    {"Trace", Category::kTraceSpan},
-    {"Runtime", Category::kRuntime},
-    {"Operator", Category::kOperator},
-    {"overhead", Category::kOverhead},
-    {"cuda_sync", Category::kSync},
-    {"gpu_memcpy", Category::kMemcpy},
-    {"gpu_memset", Category::kMemset},
-    {"cuda_event", Category::kSync},
-    {"hip_driver", Category::kDriver},
-    {"xpu_driver", Category::kDriver},
-    {"cuda_driver", Category::kDriver},
-    {"xpu_runtime", Category::kRuntime},
-    {"hip_runtime", Category::kRuntime},
-    {"hpu_runtime", Category::kRuntime},
-    {"cuda_runtime", Category::kRuntime},
-    {"mtia_runtime", Category::kRuntime},
-    {"glow_runtime", Category::kRuntime},
-    {"python_function", Category::kPython},
-    {"user_annotation", Category::kAnnotation},
-    {"mtia_ccp_events", Category::kKernel},
-    {"gpu_user_annotation", Category::kGpuAnnotation},
-    {"privateuse1_kernel", Category::kKernel},
-    {"privateuse1_driver", Category::kDriver},
-    {"privateuse1_runtime", Category::kRuntime},
-});
-
-}  // namespace
 
 Category category_of(std::string_view cat) {
-  const auto* found = std::find_if(kNames.begin(), kNames.end(), [&](const auto& entry) { return entry.first == cat; });
-  return found == kNames.end() ? Category::kOther : found->second;
+  const auto among = [cat](const auto&... names) { return (is(cat, names) || ...); };
+  switch (cat.size()) {
+    case 3:
+      return is(cat, "hip") ? Category::kRuntime : Category::kOther;
+    case 5:
+      return is(cat, "Trace") ? Category::kTraceSpan : Category::kOther;
+    case 6:
+      if (is(cat, "cpu_op")) return Category::kOperator;
+      if (among("kernel", "Kernel", "hpu_op")) return Category::kKernel;
+      if (is(cat, "Python")) return Category::kPython;
+      if (is(cat, "Memcpy")) return Category::kMemcpy;
+      return is(cat, "Memset") ? Category::kMemset : Category::kOther;
+    case 7:
+      return is(cat, "Runtime") ? Category::kRuntime : Category::kOther;
+    case 8:
+      if (is(cat, "Operator")) return Category::kOperator;
+      return is(cat, "overhead") ? Category::kOverhead : Category::kOther;
+    case 9:
+      return is(cat, "cuda_sync") ? Category::kSync : Category::kOther;
+    case 10:
+      if (is(cat, "gpu_memcpy")) return Category::kMemcpy;
+      if (is(cat, "gpu_memset")) return Category::kMemset;
+      if (is(cat, "cuda_event")) return Category::kSync;
+      return among("hip_driver", "xpu_driver") ? Category::kDriver : Category::kOther;
+    case 11:
+      if (is(cat, "cuda_driver")) return Category::kDriver;
+      return among("xpu_runtime", "hip_runtime", "hpu_runtime") ? Category::kRuntime : Category::kOther;
+    case 12:
+      return among("cuda_runtime", "mtia_runtime", "glow_runtime") ? Category::kRuntime : Category::kOther;
+    case 15:
+      if (is(cat, "python_function")) return Category::kPython;
+      if (is(cat, "user_annotation")) return Category::kAnnotation;
+      return is(cat, "mtia_ccp_events") ? Category::kKernel : Category::kOther;
+    case 18:
+      if (is(cat, "privateuse1_kernel")) return Category::kKernel;
+      return is(cat, "privateuse1_driver") ? Category::kDriver : Category::kOther;
+    case 19:
+      if (is(cat, "gpu_user_annotation")) return Category::kGpuAnnotation;
+      return is(cat, "privateuse1_runtime") ? Category::kRuntime : Category::kOther;
+    default:
+      return Category::kOther;
+  }
 }
 
 bool on_device(Category category) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
@@ -11,10 +12,34 @@ namespace eroica {
 /// Small readers of single JSON tokens, tolerant where traces are known to be wrong. All are pure.
 
 [[nodiscard]] constexpr bool is_space(char c) { return c == ' ' || c == '\n' || c == '\t' || c == '\r'; }
-/// text == literal, but compared in one go: the compiler knows the length.
+/// memcmp(a, b, kSize) == 0 by a few word compares, which compilers do not make of a memcmp of odd size.
+template <size_t kSize>
+[[nodiscard]] bool same_bytes(const char* a, const char* b) {
+  if constexpr (kSize > 16) {
+    return std::memcmp(a, b, 8) == 0 && same_bytes<kSize - 8>(a + 8, b + 8);
+  } else {
+    constexpr size_t kWord = std::bit_floor(kSize < 8 ? kSize : 8);
+    constexpr size_t kLast = kSize - kWord;
+    return std::memcmp(a, b, kWord) == 0 && (kLast == 0 || std::memcmp(a + kLast, b + kLast, kWord) == 0);
+  }
+}
+/// text == literal, where the compiler knows the length.
 template <size_t N>
 [[nodiscard]] bool is(std::string_view text, const char (&literal)[N]) {
-  return text.size() == N - 1 && std::memcmp(text.data(), literal, N - 1) == 0;
+  return text.size() == N - 1 && same_bytes<N - 1>(text.data(), literal);
+}
+/// a == b, quickly for short ones.
+[[nodiscard]] inline bool same_text(std::string_view a, std::string_view b) {
+  const size_t size = a.size();
+  if (size != b.size()) return false;
+  const auto same_ends = [&](auto word) {
+    constexpr size_t kWord = sizeof(word);
+    return std::memcmp(a.data(), b.data(), kWord) == 0 &&
+           std::memcmp(a.data() + size - kWord, b.data() + size - kWord, kWord) == 0;
+  };
+  if (size <= 16 && size >= 8) return same_ends(uint64_t{});
+  if (size < 8 && size >= 4) return same_ends(uint32_t{});
+  return a == b;
 }
 [[nodiscard]] std::string_view trim(std::string_view text);
 /// Whether a token begins and ends with a quote.
@@ -39,9 +64,26 @@ enum class NumberStatus { kOk, kNotANumber, kTooLarge };
 /// A decimal number (perhaps in quotes, perhaps with an exponent) times 10^scale as an exact integer, the rest
 /// rounded half away from zero. kTooLarge: it does not fit.
 NumberStatus parse_scaled(std::string_view token, int scale, int64_t& value);
+/// Most numbers are one to eight digits and nothing else; false for others.
+inline bool few_digits(std::string_view token, int64_t& value) {
+  if (token.size() - 1 >= 8) return false;
+  int64_t digits = 0;
+  for (const char c : token) {
+    if (c < '0' || c > '9') return false;
+    digits = digits * 10 + (c - '0');
+  }
+  value = digits;
+  return true;
+}
 /// Microseconds as traces write them, in nanoseconds.
-inline NumberStatus parse_us_as_ns(std::string_view token, int64_t& ns) { return parse_scaled(token, 3, ns); }
-inline NumberStatus parse_integer(std::string_view token, int64_t& value) { return parse_scaled(token, 0, value); }
+inline NumberStatus parse_us_as_ns(std::string_view token, int64_t& ns) {
+  if (!few_digits(token, ns)) return parse_scaled(token, 3, ns);
+  ns *= 1000;
+  return NumberStatus::kOk;
+}
+inline NumberStatus parse_integer(std::string_view token, int64_t& value) {
+  return few_digits(token, value) ? NumberStatus::kOk : parse_scaled(token, 0, value);
+}
 /// A finite number, perhaps in quotes.
 bool parse_double(std::string_view token, double& value);
 

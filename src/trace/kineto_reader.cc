@@ -84,7 +84,7 @@ class Reader {
       : source_(source),
         options_(options),
         block_bytes_(std::clamp<size_t>(options.block_bytes, 1, kMaxBlockBytes)),
-        window_(source, block_bytes_ + kStep) {}
+        window_(source, block_bytes_) {}
 
   Result<Trace> read() {
     std::optional<Error> failure = read_document();

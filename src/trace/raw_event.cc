@@ -8,7 +8,7 @@ namespace {
 /// Stands for the keys that mean nothing to us.
 constexpr auto kNoArg = static_cast<Arg>(kArgCount);
 
-Arg arg_of(std::string_view key) {
+[[gnu::always_inline]] inline Arg arg_of(std::string_view key) {
   const auto match = [&](const auto& text, Arg arg) { return is(key, text) ? arg : kNoArg; };
   switch (key.size()) {
     case 3:
@@ -79,161 +79,139 @@ bool says_nothing(std::string_view phase) {
   }
 }
 
-/// A walk over the tokens of one event.
+using Token = const uint32_t*;
+
+/// Walks over the tokens of events. What reads something takes the token that it begins with and returns the one
+/// behind its end: null when the text is not a valid event.
 class Walker {
  public:
-  Walker(const JsonTokens& tokens, Nesting nesting, uint32_t at, RawEvent& event)
-      : text_(tokens.text),
-        token_(tokens.position + at),
-        end_(tokens.position + tokens.count),
-        nesting_(nesting),
-        event_(event) {}
+  Walker(const JsonTokens& tokens, Nesting nesting, RawEvent& event)
+      : text_(tokens.text), end_(tokens.position + tokens.count), nesting_(nesting), event_(event) {}
 
-  [[nodiscard]] const uint32_t* token() const { return token_; }
-
-  bool event() {
-    return object([this](std::string_view key) {
-      if (is(key, "args") && first_of(0) == '{') return args();
-      std::string_view value;
-      if (!read_value(value)) return false;
-      event_.set_field(key, value);
-      if (is(key, "ph") && says_nothing(value)) skip_members();
-      return true;
+  Token event(Token token) {
+    return object(token, [this](std::string_view key, Token value) {
+      std::string_view* field = event_.field(key);
+      if (field == nullptr) return is(key, "args") && *at(value) == '{' ? args(value) : pass_value(value);
+      const Token behind = read_value(value, *field);
+      const bool rest_is_idle = behind != nullptr && field == &event_.ph && says_nothing(*field);
+      return rest_is_idle ? skip_members(behind) : behind;
     });
   }
 
  private:
-  bool args() {
-    const char* begin = at(0);
+  Token args(Token token) {
     event_.args_present = 0;
-    const bool whole = object([this](std::string_view key) {
+    const Token behind = object(token, [this](std::string_view key, Token value) {
       const Arg arg = arg_of(key);
-      if (arg == kNoArg) return pass_value();
-      std::string_view value;
-      if (!read_value(value)) return false;
-      event_.set_arg(arg, value);
-      return true;
+      return arg == kNoArg ? pass_value(value) : read_value(value, event_.set_arg(arg));
     });
-    if (whole) event_.args_object = through(begin, at(-1));
-    return whole;
+    if (behind != nullptr) event_.args_object = through(at(token), at(behind - 1));
+    return behind;
   }
 
-  /// Where a token ahead of the one at hand begins. There are harmless ones behind the last.
-  [[nodiscard]] const char* at(ptrdiff_t ahead) const { return text_ + token_[ahead]; }
-  [[nodiscard]] char first_of(ptrdiff_t ahead) const { return *at(ahead); }
+  /// Where a token begins. There are harmless ones behind the last.
+  [[nodiscard]] const char* at(Token token) const { return text_ + *token; }
   static std::string_view through(const char* begin, const char* last) {
     return {begin, static_cast<size_t>(last + 1 - begin)};
   }
   /// The text of a string or word without the whitespace behind it.
-  [[nodiscard]] std::string_view scalar() const {
-    const char* last = at(1) - 1;
+  [[nodiscard]] std::string_view scalar(Token token) const {
+    const char* last = at(token + 1) - 1;
     while (is_space(*last)) --last;
-    return through(at(0), last);
+    return through(at(token), last);
   }
 
-  /// Walks the members of the object at hand; `member(key)` must move behind the value.
+  /// Walks the members of an object; `member(key, value)` is to return what is behind the value.
   template <typename Member>
-  bool object(Member&& member) {
-    ++token_;
-    if (token_ < end_ && first_of(0) == '}') {
-      ++token_;
-      return true;
+  Token object(Token token, Member&& member) {
+    ++token;
+    if (token < end_ && *at(token) == '}') return token + 1;
+    while (end_ - token > 3) {  // a key, its colon, a value and what follows
+      const std::string_view key = scalar(token);
+      if (!is_string(key) || *at(token + 1) != ':') return nullptr;
+      token = member(std::string_view(key.data() + 1, key.size() - 2), token + 2);
+      if (token == nullptr || token >= end_) return nullptr;
+      const char next = *at(token);
+      ++token;
+      if (next == '}') return token;
+      if (next != ',') return nullptr;
     }
-    while (end_ - token_ > 3) {  // a key, its colon, a value and what follows
-      if (first_of(0) != '"' || first_of(1) != ':') return false;
-      const std::string_view key = scalar();
-      token_ += 2;
-      if (!is_string(key) || !member(key.substr(1, key.size() - 2)) || token_ >= end_) return false;
-      const char next = first_of(0);
-      ++token_;
-      if (next == '}') return true;
-      if (next != ',') return false;
-    }
-    return false;
+    return nullptr;
   }
 
-  bool read_value(std::string_view& value) {
-    const char first = first_of(0);
-    if (first != '"' && !begins_number(first)) return read_rare_value(value);
-    value = scalar();
+  // Whether a comma or brace follows a value is for object() to see.
+
+  Token read_value(Token token, std::string_view& value) {
+    const char first = *at(token);
+    if (first != '"' && !begins_number(first)) return read_rare_value(token, value);
+    value = scalar(token);
     if (first == '"' && !is_string(value)) event_.repaired = true;
-    ++token_;
-    return true;  // whether a comma or brace follows is for object() to see
+    return token + 1;
   }
 
-  bool read_rare_value(std::string_view& value) {
-    const char first = first_of(0);
-    if (first == '[' || first == '{') return skip_nested(value);
-    if (is_delimiter(first)) return false;
-    value = scalar();
-    if (value != "null" && value != "true" && value != "false") event_.repaired = true;
-    ++token_;
-    return true;
-  }
-
-  bool pass_value() {
+  Token pass_value(Token token) {
     std::string_view value;
-    if (!begins_number(first_of(0))) return read_value(value);
-    ++token_;
-    return true;
+    return begins_number(*at(token)) ? token + 1 : read_value(token, value);
   }
 
-  /// Moves to the brace that ends the object at hand, if all before it are whole tokens; else stays.
-  void skip_members() {
-    const uint32_t* stay = token_;
+  [[gnu::noinline]] Token read_rare_value(Token token, std::string_view& value) {
+    const char first = *at(token);
+    if (first == '[' || first == '{') return skip_nested(token, value);
+    if (is_delimiter(first)) return nullptr;
+    value = scalar(token);
+    if (value != "null" && value != "true" && value != "false") event_.repaired = true;
+    return token + 1;
+  }
+
+  /// The brace that ends the object at hand, if all before it are whole tokens; else `token`.
+  [[nodiscard]] Token skip_members(const Token token) const {
     size_t depth = 1;
-    while (token_ < end_) {
-      if (skip_plain_member()) continue;
-      switch (first_of(0)) {
+    for (Token skipped = token; skipped < end_; ++skipped) {
+      skipped = skip_plain_members(skipped);
+      switch (*at(skipped)) {
         case '{':
-          if (nesting_ == Nesting::kFlatArgs && depth > 1) break;
+          if (nesting_ == Nesting::kFlatArgs && depth > 1) return token;
           ++depth;
-          ++token_;
-          continue;
+          break;
         case '[':
           ++depth;
-          ++token_;
-          continue;
+          break;
         case '}':
         case ']':
-          if (--depth == 0) return;
-          ++token_;
-          continue;
+          if (--depth == 0) return skipped;
+          break;
         case ',':
         case ':':
-          ++token_;
-          continue;
+          break;
         default:
-          if (token_ + 1 < end_ && is_delimiter(first_of(1))) {
-            ++token_;
-            continue;
-          }
+          if (skipped + 1 >= end_ || !is_delimiter(*at(skipped + 1))) return token;
       }
-      break;
     }
-    token_ = stay;
+    return token;
   }
 
-  /// Passes over `, "key" : scalar` where another comma follows.
-  bool skip_plain_member() {
-    if (end_ - token_ < 5) return false;
-    const char value = first_of(3);
-    if (first_of(0) != ',' || first_of(1) != '"' || first_of(2) != ':' || first_of(4) != ',') return false;
-    if (value != '"' && !begins_number(value)) return false;
-    token_ += 4;
-    return true;
+  /// Passes over all `, "key" : scalar` behind which another comma follows.
+  [[nodiscard]] Token skip_plain_members(Token token) const {
+    if (*at(token) != ',') return token;
+    while (end_ - token > 4) {
+      const char value = *at(token + 3);
+      if (*at(token + 1) != '"' || *at(token + 2) != ':' || *at(token + 4) != ',') break;
+      if (value != '"' && !begins_number(value)) break;
+      token += 4;
+    }
+    return token;
   }
 
-  bool skip_nested(std::string_view& value) {
-    const char* begin = at(0);
+  Token skip_nested(const Token token, std::string_view& value) const {
     size_t depth = 0;
+    Token behind = token;
     do {
-      if (token_ >= end_) return false;
-      const char c = first_of(0);
-      ++token_;
+      if (behind >= end_) return nullptr;
+      const char c = *at(behind);
+      ++behind;
       switch (c) {
         case '{':
-          if (nesting_ == Nesting::kFlatArgs) return false;
+          if (nesting_ == Nesting::kFlatArgs) return nullptr;
           ++depth;
           break;
         case '[':
@@ -248,16 +226,15 @@ class Walker {
           break;
         default:
           // Two scalars in a row show a string that was cut in two by a stray quote.
-          if (token_ >= end_ || !is_delimiter(first_of(0))) return false;
+          if (behind >= end_ || !is_delimiter(*at(behind))) return nullptr;
       }
     } while (depth > 0);
-    value = through(begin, at(-1));
-    return true;
+    value = through(at(token), at(behind - 1));
+    return behind;
   }
 
   const char* text_;
-  const uint32_t* token_;  // the one at hand
-  const uint32_t* end_;
+  Token end_;
   Nesting nesting_;
   RawEvent& event_;
 };
@@ -271,30 +248,36 @@ void RawEvent::clear() {
   invalid_utf8 = false;
 }
 
-void RawEvent::set_field(std::string_view key, std::string_view value) {
-  if (key.size() == 2) {
-    if (is(key, "ph")) ph = value;
-    if (is(key, "ts")) ts = value;
-  } else if (key.size() == 3) {
-    if (is(key, "cat")) cat = value;
-    if (is(key, "pid")) pid = value;
-    if (is(key, "tid")) tid = value;
-    if (is(key, "dur")) dur = value;
-  } else if (is(key, "name")) {
-    name = value;
+std::string_view* RawEvent::field(std::string_view key) {
+  switch (key.size()) {
+    case 2:
+      if (is(key, "ph")) return &ph;
+      return is(key, "ts") ? &ts : nullptr;
+    case 3:
+      if (is(key, "cat")) return &cat;
+      if (is(key, "pid")) return &pid;
+      if (is(key, "tid")) return &tid;
+      return is(key, "dur") ? &dur : nullptr;
+    case 4:
+      return is(key, "name") ? &name : nullptr;
+    default:
+      return nullptr;
   }
 }
 
+void RawEvent::set_field(std::string_view key, std::string_view value) {
+  if (std::string_view* found = field(key)) *found = value;
+}
+
 void RawEvent::set_arg(std::string_view key, std::string_view value) {
-  if (const Arg arg = arg_of(key); arg != kNoArg) set_arg(arg, value);
+  if (const Arg arg = arg_of(key); arg != kNoArg) set_arg(arg) = value;
 }
 
 bool read_event(const JsonTokens& tokens, Nesting nesting, uint32_t& at, RawEvent& event) {
   event.clear();
-  Walker walker(tokens, nesting, at, event);
-  const bool whole = walker.event();
-  at = static_cast<uint32_t>(walker.token() - tokens.position);
-  return whole;
+  const Token behind = Walker(tokens, nesting, event).event(tokens.position + at);
+  if (behind != nullptr) at = static_cast<uint32_t>(behind - tokens.position);
+  return behind != nullptr;
 }
 
 }  // namespace eroica

@@ -59,9 +59,12 @@ struct RawEvent {
   /// Files the value under its key; unknown keys are passed over.
   void set_field(std::string_view key, std::string_view value);
   void set_arg(std::string_view key, std::string_view value);
-  void set_arg(Arg arg, std::string_view value) {
-    args[static_cast<size_t>(arg)] = value;
+  /// Where a key's value is filed; null for an unknown key.
+  [[nodiscard]] std::string_view* field(std::string_view key);
+  /// Where an argument is filed, which is then present.
+  std::string_view& set_arg(Arg arg) {
     args_present |= 1U << static_cast<unsigned>(arg);
+    return args[static_cast<size_t>(arg)];
   }
 };
 

@@ -387,13 +387,14 @@ uint32_t TraceAssembler::text_of(const RawEvent& raw, Arg arg) {
 uint32_t TraceAssembler::json_of(const RawEvent& raw, Arg arg) {
   if (!raw.has(arg)) return StringTable::kEmpty;
   std::string_view token = raw.arg(arg);
-  if (token == "[]") return trace_.names.intern(token);
+  uint32_t id = StringTable::kEmpty;
+  if (!raw.invalid_utf8 && json_.find(token, id)) return id;
   std::string compact;
   if (std::memchr(token.data(), '\n', token.size()) != nullptr) {
     compact = compact_json(token);
     token = compact;
   }
-  if (token.size() <= kMaxNameBytes && !raw.invalid_utf8) return trace_.names.intern(token);
+  if (token.size() <= kMaxNameBytes && !raw.invalid_utf8) return json_.intern(token);
   scratch_.clear();
   // Backslashes are part of raw JSON text: only the length and the encoding are looked after here.
   for (size_t at = 0; at < token.size();) {
@@ -427,8 +428,10 @@ uint32_t TraceAssembler::intern_name(const RawEvent& raw) {
 }
 
 uint32_t TraceAssembler::intern_body(std::string_view body, size_t max_bytes, const RawEvent& raw) {
+  uint32_t id = StringTable::kEmpty;
+  if (!raw.invalid_utf8 && bodies_.find(body, id)) return id;
   const bool plain = body.empty() || std::memchr(body.data(), '\\', body.size()) == nullptr;
-  if (plain && body.size() <= max_bytes && !raw.invalid_utf8) return trace_.names.intern(body);
+  if (plain && body.size() <= max_bytes && !raw.invalid_utf8) return bodies_.intern(body);
   unescape_to_scratch(body, max_bytes);
   return trace_.names.intern(scratch_);
 }

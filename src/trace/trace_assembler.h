@@ -10,6 +10,7 @@
 
 #include "trace/intern_table.h"
 #include "trace/raw_event.h"
+#include "trace/recent_texts.h"
 #include "trace/trace.h"
 #include "trace/track_finder.h"
 
@@ -86,6 +87,8 @@ class TraceAssembler {
 
   Trace trace_;
   TrackFinder tracks_;
+  RecentTexts bodies_{trace_.names};  // without escapes
+  RecentTexts json_{trace_.names};    // on one line
   InternTable<OpArgs> op_args_;
   InternTable<Launch> launches_;
   InternTable<CollectiveArgs> collectives_;

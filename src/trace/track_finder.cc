@@ -1,5 +1,7 @@
 #include "trace/track_finder.h"
 
+#include <cstring>
+
 #include "trace/json_text.h"
 
 namespace eroica {
@@ -8,15 +10,19 @@ namespace {
 constexpr std::string_view kOther = "(other)";
 constexpr size_t kMaxIdBytes = 256;
 
+/// From the last characters, in which ids differ.
+uint32_t quick_hash(std::string_view id) {
+  uint32_t end = 0;
+  if (id.size() >= sizeof(end)) {
+    std::memcpy(&end, id.data() + id.size() - sizeof(end), sizeof(end));
+  } else {
+    for (const char c : id) end = end << 8 | static_cast<unsigned char>(c);
+  }
+  return end;
+}
+
 size_t quick_hash(std::string_view pid, std::string_view tid, bool device) {
-  const auto end_of = [](std::string_view text) {
-    size_t hash = text.size();
-    for (const char c : text.substr(text.size() > 4 ? text.size() - 4 : 0)) {
-      hash = hash * 31 + static_cast<unsigned char>(c);
-    }
-    return hash;
-  };
-  return end_of(pid) * 7 + end_of(tid) * 2 + (device ? 1 : 0);
+  return ((quick_hash(pid) * 31 + quick_hash(tid)) * 2 + (device ? 1 : 0)) * 0x9e3779b9U >> 26;
 }
 
 }  // namespace
@@ -29,7 +35,9 @@ std::string plain_id(std::string_view token) {
 
 TrackFinder::Found TrackFinder::find(std::string_view pid, std::string_view tid, bool device) {
   Recent& recent = recent_[quick_hash(pid, tid, device) % recent_.size()];
-  if (recent.used && recent.device == device && recent.tid == tid && recent.pid == pid) return recent.found;
+  if (recent.used && recent.device == device && same_text(recent.tid, tid) && same_text(recent.pid, pid)) {
+    return recent.found;
+  }
   const Found found = find_or_make(pid, tid, device);
   if (pid.size() <= kMaxIdBytes && tid.size() <= kMaxIdBytes) {
     recent = {std::string(pid), std::string(tid), found, device, true};

@@ -1,9 +1,12 @@
 """Every way to use the command line wrongly, or to meet a hostile world, and what it says and returns."""
 
+import json
 import os
 import re
+import signal
 import subprocess
 import tempfile
+import time
 from pathlib import Path
 
 import pytest
@@ -221,12 +224,112 @@ def test_reader_that_goes_away(eroica, job):
     assert process.wait(timeout=120) == 0 and error == b""
 
 
-@pytest.mark.parametrize("closed", ["<&-", ">&-", "2>&-", "<&- >&- 2>&-"])
+@pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
 def test_closed_standard_streams(eroica, job, tmp_path, closed):
     target = tmp_path / "out.json"
     command = f'"{eroica.binary}" analyze "{job}" {closed} && "{eroica.binary}" analyze "{job}" --format json -o "{target}" {closed}'
     assert subprocess.run(["bash", "-c", command], stdout=subprocess.DEVNULL, check=False).returncode == 0
     assert target.read_text() == eroica("analyze", job, "--format", "json").stdout
+
+
+@pytest.mark.parametrize("arguments", ["analyze JOB", "export --perfetto JOB -o -", "--help", "version"])
+def test_closed_standard_output(eroica, job, arguments):
+    command = f'"{eroica.binary}" {arguments.replace("JOB", str(job))} >&-'
+    result = subprocess.run(["bash", "-c", command], capture_output=True, text=True, check=False)
+    assert result.returncode == NO_OUTPUT and "standard output: cannot be written" in result.stderr
+
+
+def test_a_closed_standard_output_is_no_matter_when_writing_a_file(eroica, job, tmp_path):
+    command = f'"{eroica.binary}" analyze "{job}" -o "{tmp_path}/out.txt" >&-'
+    assert subprocess.run(["bash", "-c", command], check=False).returncode == 0
+
+
+@pytest.mark.parametrize("arguments,message", [
+    (["frobnicate"], "there is no command 'frobnicate'"),
+    (["analyze", ".", "--top", "-1"], "error: --top: expected a whole number from 0\n"),
+    (["analyze", ".", "--rank", "abc"], "error: --rank: expected a whole number from 0\n"),
+    (["analyze", ".", "--rank", "0-1"], "error: --rank: expected a whole number from 0\n"),
+    (["analyze", ".", "--jobs", "0"], "expected a whole number from 1 to 4096\n"),
+    (["analyze", ".", "--format", "xml"], "error: --format: expected text, json or html, not 'xml'\n"),
+    (["analyze", ".", "--format", "2"], "error: --format: expected text, json or html, not '2'\n"),
+    (["analyze", ".", "--rank-from", "("], "error: --rank-from '(': not a regular"),
+    (["analyze", ".", "--step-marker", ""], "--step-marker: must not be empty"),
+    (["analyze", ".", "--function", ""], "--function: must not be empty"),
+    (["analyze", ".", "--rank-from", ""], "--rank-from: must not be empty"),
+    (["analyze", ".", "-o", ""], "must not be empty"),
+    (["analyze", ""], "must not be empty"),
+    (["export", "--perfetto", ".", "-o", "x", "--from", "nan"], "--from: expected a number of milliseconds"),
+    (["analyze", ".", "--\x1b]0;owned\x07\u202e\u0085"], "not expected"),
+])
+def test_what_wrong_usage_is_told(eroica, arguments, message):
+    result = eroica(*arguments)
+    assert result.returncode == USAGE and message in result.stderr and result.stdout == ""
+    assert not re.search("[\x00-\x09\x0b-\x1f\x7f-\x9f\u202a-\u202e]", result.stderr)
+
+
+@pytest.mark.parametrize("name", ["SIGINT", "SIGTERM", "SIGHUP"])
+def test_a_signal_leaves_no_temporary_file(eroica, job, tmp_path, name):
+    out = tmp_path / "out"
+    out.mkdir()
+    big = make_trace(0, world_size=1, steps=60_000)
+    write_trace(tmp_path / "rank0.json", big)
+    process = subprocess.Popen([eroica.binary, "export", "--perfetto", tmp_path / "rank0.json", "-o", out / "m.json.gz"])
+    while process.poll() is None and not list(out.iterdir()):
+        time.sleep(0.001)
+    process.send_signal(getattr(signal, name))
+    assert process.wait(timeout=120) == -getattr(signal, name)
+    assert not list(out.iterdir())
+
+
+def test_the_limit_of_file_size_leaves_no_temporary_file(eroica, job, tmp_path):
+    out = tmp_path / "out"
+    out.mkdir()
+    command = f'ulimit -c 0; ulimit -f 1; exec "{eroica.binary}" analyze "{job}" --format html -o "{out}/x.html"'
+    assert subprocess.run(["bash", "-c", command], check=False).returncode == -signal.SIGXFSZ
+    assert not list(out.iterdir())
+
+
+def test_traces_without_any_event(eroica, job, tmp_path):
+    empty = make_trace(3)
+    empty["traceEvents"] = []
+    path = write_trace(job / "rank3.json.gz", empty)
+    result = eroica("analyze", job)
+    assert result.returncode == 0 and result.stdout.startswith("3 of 4 ranks")
+    assert "rank3.json.gz: holds no timed event" in result.stderr
+    assert "rank3.json.gz: holds no timed event" in " ".join(result.stdout.split())
+    assert "rank3.json.gz: holds no timed event" in one_line_error(eroica("analyze", path), NO_INPUT)
+
+
+def test_ranks_of_the_bundle_without_a_trace_and_contradicted(eroica, tmp_path):
+    for rank in range(2):
+        trace = make_trace(rank + 4 * rank)
+        del trace["distributedInfo"]["world_size"]
+        write_trace(tmp_path / f"t{rank}.json", trace)
+    ranks = [{"rank": rank, "host": "h0", "trace": f"t{rank}.json"} for rank in range(2)] + [{"rank": 2, "host": "h0"}]
+    bundle = {"schema": "eroica.bundle/1", "hosts": [{"name": "h0"}], "ranks": ranks}
+    (tmp_path / "bundle.json").write_text(json.dumps(bundle))
+    result = eroica("analyze", tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert result.stdout.startswith("2 of 3 ranks")
+    assert "t1.json: rank 1 by bundle.json, but the trace itself says rank 5" in result.stderr
+    notes = json.loads(eroica("analyze", tmp_path, "--format", "json").stdout)["profile"]["notes"]
+    assert any("says rank 5" in note for note in notes) and any("rank 2 of bundle.json" in note for note in notes)
+    merged = tmp_path / "merged.json"
+    assert "says rank 5" in eroica("export", "--perfetto", tmp_path, "-o", merged).stderr
+
+
+def test_patterns_without_their_names(eroica, job, tmp_path):
+    assert eroica("summarize", job, "-o", tmp_path / "patterns").returncode == 0
+    (tmp_path / "patterns/names.eroica").unlink()
+    notes = json.loads(eroica("analyze", tmp_path / "patterns", "--format", "json").stdout)["profile"]["notes"]
+    assert any(re.fullmatch(r"names of \d+ functions are missing: names.eroica was not given", note) for note in notes)
+
+
+def test_export_to_standard_output(eroica, job, tmp_path):
+    out = tmp_path / "merged.json"
+    assert eroica("export", "--perfetto", job, "-o", out).returncode == 0
+    result = eroica("export", "--perfetto", job, "-o", "-")
+    assert result.returncode == 0 and result.stdout == out.read_text() and result.stdout.isascii()
 
 
 def test_hostile_names_do_not_reach_the_terminal(eroica, tmp_path):

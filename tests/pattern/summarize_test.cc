@@ -186,11 +186,12 @@ TEST(Summarize, KernelsKnowTheLineOfUserCodeThatIssuedThem) {
 TEST(Summarize, WithoutLaunchesTheExternalIdTells) {
   TraceBuilder b;
   b.python("train.py(5): main", 0, 100, 1);
+  b.python("train.py(40): step", 12, 50, 2, 1);
   b.host(Category::kOperator, "aten::mm", 15, 10).id = 901;
   b.kernel("gemm", 30, 10, 5).link = 901;
   const Reduced r = reduce(b, window_us(0, 100));
   ASSERT_EQ(r.find("gemm")->issuers.size(), 1U);
-  EXPECT_EQ(r.find("gemm")->issuers[0].line, 5);
+  EXPECT_EQ(r.find("gemm")->issuers[0].line, 40);
 }
 
 TEST(Summarize, HostCollectivesKnowWhoIssuedThem) {
@@ -297,6 +298,35 @@ TEST(Summarize, HardwareIsTakenWhereTheFunctionWasCritical) {
   ASSERT_EQ(gemm->hardware.size(), 1U);
   EXPECT_EQ(gemm->hardware[0].metric, "gpu.sm_clock");
   EXPECT_NEAR(gemm->hardware[0].mean, 1000, 1e-6);
+}
+
+TEST(Summarize, FramesThatWereOpenWhenTheTraceBeganTellNoLine) {
+  TraceBuilder b;
+  b.python("train.py(98): train", 0, 100, 1);  // the line where it stood
+  b.python("train.py(50): step", 2, 10, 2, 1);
+  b.python("train.py(40): step", 50, 40, 3, 1);  // a call seen from its start tells the definition's line
+  const Reduced r = reduce(b, window_us(0, 100));
+  EXPECT_EQ(r.find("train")->line, 0);
+  EXPECT_EQ(r.find("step")->line, 40);
+}
+
+TEST(Summarize, WhatRunsOnBehindTheWindowIsTold) {
+  TraceBuilder b;
+  b.kernel("a", 0, 10);
+  b.kernel("hang", 90, 5'000);
+  const Reduced r = reduce(b);
+  ASSERT_EQ(r.pattern.import.notes.size(), 1U);
+  EXPECT_NE(r.pattern.import.notes[0].find("hang goes on for 5.0 ms"), std::string::npos);
+}
+
+TEST(Summarize, AStepMarkerThatNothingBearsIsTold) {
+  TraceBuilder b;
+  b.python("train.py(98): train", 0, 100, 1);
+  SummarizeInput input = window_us(0, 100);
+  input.step_marker = "nope";
+  const Reduced r = reduce(b, input);
+  ASSERT_EQ(r.pattern.import.notes.size(), 1U);
+  EXPECT_NE(r.pattern.import.notes[0].find("'nope'"), std::string::npos);
 }
 
 TEST(Summarize, DeepHostileNestingIsBounded) {

@@ -56,8 +56,18 @@ TEST(Json, NumbersAreRoundedAndInvalidTextIsReplaced) {
   const std::string text = write_json(built(job));
   EXPECT_THAT(text, HasSubstr("\"mean\": 0.3333,"));
   EXPECT_THAT(text, HasSubstr("\"deviation\": null"));
-  EXPECT_THAT(text, HasSubstr("\xef\xbf\xbd"));
+  EXPECT_THAT(text, HasSubstr("\\ufffd"));
   EXPECT_TRUE(text.ends_with("}\n"));
+}
+
+TEST(Json, RanksThatBundleJsonListsAreExpected) {
+  const testing::SampleJob job = testing::odd_job();
+  DocumentOptions options;
+  for (const RankPattern& pattern : job.patterns) options.ranks_listed.push_back(pattern.rank);
+  options.ranks_listed.push_back(1000);
+  const auto json = parsed(built(job, options));
+  EXPECT_EQ(json["coverage"]["ranks_expected"], job.patterns.size() + 1);
+  EXPECT_THAT(json["profile"]["notes"].dump(), HasSubstr("rank 1000 of bundle.json: nothing to read"));
 }
 
 TEST(Json, SameInputSameBytes) {

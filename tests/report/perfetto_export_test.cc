@@ -187,10 +187,70 @@ TEST(PerfettoExport, AClockThatCannotBeAlignedStaysAndIsTold) {
   two.host(Category::kOperator, "aten::add", 1000, 500);
   two.trace.base_unix_ns = kBaseUnixNs + 50 * kMs;
   const Written made = written({rank_of(0, one.trace, 4000), rank_of(3, two.trace, 4000)});
-  EXPECT_THAT(made.summary.notes,
+  EXPECT_THAT(made.summary.warnings,
               ElementsAre("clock of rank 3 not aligned: it shares no barrier-like collective with the reference"));
   EXPECT_DOUBLE_EQ(events(made, "X", "aten::add")[0]["ts"].get<double>(), 51'000);
   EXPECT_THAT(made.text, HasSubstr("\"note 1\":\"clock of rank 3 not aligned"));
+}
+
+TEST(PerfettoExport, RanksThatShareAClockAreMovedAsOne) {
+  TraceBuilder one;
+  TraceBuilder two;
+  TraceBuilder idle;
+  train(one, 0, true, 0);
+  train(two, 10 * kMs, true, 0);
+  idle.host(Category::kOperator, "aten::add", 1000, 500);
+  idle.trace.base_unix_ns = kBaseUnixNs - 10 * kMs;
+  std::vector<ExportRank> ranks{rank_of(0, one.trace, 4000), rank_of(1, two.trace, 4000), rank_of(2, idle.trace, 4000)};
+  ranks[1].clock = ranks[2].clock = "node1";
+  const Written made = written(ranks);
+  EXPECT_THAT(made.summary.warnings, ElementsAre());
+  EXPECT_THAT(made.summary.notes,
+              ElementsAre(StartsWith("clock of rank 1 moved by 10.000 ms"), HasSubstr("by rank 1 on the same clock")));
+  EXPECT_DOUBLE_EQ(events(made, "X", "aten::add")[0]["ts"].get<double>(), 1000);
+
+  ranks[0].clock = "node1";
+  const Written same = written(ranks);
+  EXPECT_THAT(same.summary.notes, ElementsAre());
+  EXPECT_DOUBLE_EQ(events(same, "X", "aten::add")[0]["ts"].get<double>(), 1000);
+}
+
+TEST(PerfettoExport, TheErrorOfAClockCoversTheSpreadOfTheEnds) {
+  TraceBuilder one;
+  TraceBuilder two;
+  train(one, 0, true, 0);
+  train(two, 0, true, 0);
+  for (size_t i = 0; i < 20; i += 2) two.trace.tracks[0].events[i].duration_ns += 2 * kMs;
+  const Written made = written({rank_of(0, one.trace, 4000), rank_of(1, two.trace, 4000)});
+  EXPECT_THAT(made.summary.notes, ElementsAre(HasSubstr("moved by 0.000 ms (± 2.000 ms)")));
+}
+
+TEST(PerfettoExport, AKernelWithoutArgumentsHasThoseOfTheOperatorThatLaunchedIt) {
+  TraceBuilder builder;
+  builder.trace.base_unix_ns = kBaseUnixNs;
+  OpArgs args;
+  args.collective = builder.collective("allreduce", "Float", 1000, "dp", "[0, 1]", 7);
+  builder.trace.op_args.push_back(args);
+  builder.host(Category::kOperator, "record_param_comms", 100, 50).detail =
+      static_cast<uint32_t>(builder.trace.op_args.size() - 1);
+  builder.launch(110, 10, 5);
+  builder.launch(200, 10, 6);
+  builder.kernel("ncclDevKernel_Generic_1", 150, 100, 5);
+  builder.kernel("ncclDevKernel_Generic_1", 300, 100, 6);
+  builder.trace.sort();
+  const std::vector<json> kernels = events(written({rank_of(0, builder.trace, 10)}), "X", "ncclDevKernel_Generic_1");
+  EXPECT_EQ(kernels[0]["args"]["collective"], "all_reduce");
+  EXPECT_EQ(kernels[0]["args"]["group"], "dp [0, 1]");
+  EXPECT_EQ(kernels[0]["args"]["seq"], 7);
+  EXPECT_FALSE(kernels[1]["args"].contains("seq"));
+}
+
+TEST(PerfettoExport, TextIsWrittenInAscii) {
+  TraceBuilder builder;
+  builder.host(Category::kOperator, "\u202e \U0001f600 \u0085", 0, 10);
+  const Written made = written({rank_of(0, builder.trace, 10)});
+  EXPECT_TRUE(std::ranges::all_of(made.text, [](char c) { return static_cast<unsigned char>(c) < 0x7f; }));
+  EXPECT_EQ(events(made, "X")[0]["name"], "\u202e \U0001f600 \u0085");
 }
 
 TEST(PerfettoExport, ATimeRangeCutsEventsAtItsEdges) {

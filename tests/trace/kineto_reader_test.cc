@@ -309,6 +309,24 @@ TEST(KinetoReader, BoundsThreadsAndNames) {
   EXPECT_EQ(name_of(named, named.tracks[0].events[1]), std::string(4095, 'm'));  // not half a character
 }
 
+TEST(KinetoReader, KeepsApartTextsThatAreWrittenAlike) {
+  // What one name means is how another, and its arguments, are written.
+  const auto event = [](int ts, const std::string& name) {
+    return R"({"ph": "X", "cat": "cpu_op", "name": ")" + name + R"(", "pid": 1, "tid": 1, "dur": 1, "ts": )" +
+           std::to_string(ts) + R"(, "args": {"Input Dims": ")" + name + "\"}}";
+  };
+  const Trace trace = read(events(event(1, R"(C:\\\\temp)") + "," + event(2, R"(C:\\temp)") + "," +
+                                  event(3, R"(C:\\\\temp)") + "," + event(4, R"(C:\\temp)")));
+  ASSERT_EQ(trace.timed_events, 4U);
+  std::vector<std::string_view> texts;
+  for (const Event& parsed : trace.tracks[0].events) {
+    texts.push_back(name_of(trace, parsed));
+    texts.push_back(trace.names.text(trace.op_args[parsed.detail].input_dims));
+  }
+  EXPECT_THAT(texts, ElementsAre(R"(C:\\temp)", R"("C:\\\\temp")", R"(C:\temp)", R"("C:\\temp")",  //
+                                 R"(C:\\temp)", R"("C:\\\\temp")", R"(C:\temp)", R"("C:\\temp")"));
+}
+
 TEST(KinetoReader, ReportsProgress) {
   std::string elements = R"({"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1})";
   for (int i = 0; i < 1000; ++i) elements += R"(, {"ph":"X","name":"a","pid":1,"tid":1,"ts":1,"dur":1})";
