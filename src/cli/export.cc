@@ -90,13 +90,19 @@ std::vector<int32_t> lacking(const ExportOptions& options, const AllKept& kept) 
   return missing;
 }
 
+/// What tells a rank's clock from others: hosts may share a machine, and every machine may call itself localhost.
+std::string clock_of(const Kept& kept, const std::string& host) {
+  if (!kept.machine.empty()) return kept.machine;
+  return host.starts_with("localhost") ? "" : host;
+}
+
 std::vector<ExportRank> export_ranks(const AllKept& kept) {
   std::vector<ExportRank> ranks;
   for (const auto& one : kept) {
     const std::string& host = one->input.host.empty() ? one->trace.metadata.host_name : one->input.host;
     ranks.push_back({.rank = one->input.rank,
                      .label = host,
-                     .clock = one->machine.empty() ? host : one->machine,
+                     .clock = clock_of(*one, host),
                      .trace = &one->trace,
                      .window_start_unix_ns = one->window_start_unix_ns,
                      .window_end_unix_ns = one->window_start_unix_ns + one->window_ns});

@@ -54,6 +54,12 @@ constexpr const char* kExportExamples =
     "  eroica export --perfetto traces/ -o merged.json.gz\n"
     "  eroica export --perfetto traces/ --rank 0,2 --from 500 --to 900 -o part.json.gz";
 
+/// Errors quote arguments, which may hold anything.
+std::string one_line(std::string text) {
+  std::ranges::replace(text, '\n', ' ');
+  return text;
+}
+
 template <typename Number>
 bool read_number(const std::string& text, Number& number) {
   const char* end = text.data() + text.size();
@@ -216,15 +222,16 @@ Command parse_command_line(int argc, const char* const* argv) {
   add_export(*export_command, exporting, perfetto);
 
   app.failure_message([](const CLI::App*, const CLI::Error& error) {
-    return fmt::format("eroica: error: {}\n'eroica --help' and 'eroica COMMAND --help' say more.\n", error.what());
+    return fmt::format("eroica: error: {}\n'eroica --help' and 'eroica COMMAND --help' say more.\n",
+                       one_line(error.what()));
   });
   if (argc > 1 && argv[1][0] != '-') {
     std::vector<std::string> commands;
     for (const CLI::App* command : app.get_subcommands(nullptr)) commands.push_back(command->get_name());
     if (std::ranges::find(commands, argv[1]) == commands.end()) {
-      return Leave{
-          kExitUsage, "",
-          fmt::format("eroica: error: there is no command '{}'; there are: {}\n", argv[1], fmt::join(commands, ", "))};
+      return Leave{kExitUsage, "",
+                   fmt::format("eroica: error: there is no command '{}'; there are: {}\n", one_line(argv[1]),
+                               fmt::join(commands, ", "))};
     }
   }
 

@@ -211,11 +211,11 @@ struct Document {
 };
 
 struct DocumentOptions {
-  std::vector<int32_t> ranks{};      ///< only these; empty = all
-  std::string function{};            ///< only functions whose name or file holds this, or with this id; empty = all
+  std::vector<int32_t> ranks{};         ///< only these; empty = all
+  std::string function{};               ///< only functions whose name or file holds this, or with this id; empty = all
   std::vector<int32_t> ranks_listed{};  ///< by bundle.json, whether there is something to read of them or not
-  size_t top = 100;                  ///< most functions to list
-  std::vector<std::string> notes{};  ///< what the run has to say: inputs that were passed over …
+  size_t top = 100;                     ///< most functions to list
+  std::vector<std::string> notes{};     ///< what the run has to say: inputs that were passed over …
 };
 
 /// Puts the patterns of all ranks into one document. Ranks must differ; their order does not matter. Errors: kInvalid

@@ -94,7 +94,7 @@ class Walker {
       if (field == nullptr) return is(key, "args") && *at(value) == '{' ? args(value) : pass_value(value);
       const Token behind = read_value(value, *field);
       const bool rest_is_idle = behind != nullptr && field == &event_.ph && says_nothing(*field);
-      return rest_is_idle ? skip_members(behind) : behind;
+      return rest_is_idle ? skip_plain_members(behind) : behind;
     });
   }
 
@@ -163,36 +163,9 @@ class Walker {
     return token + 1;
   }
 
-  /// The brace that ends the object at hand, if all before it are whole tokens; else `token`.
-  [[nodiscard]] Token skip_members(const Token token) const {
-    size_t depth = 1;
-    for (Token skipped = token; skipped < end_; ++skipped) {
-      skipped = skip_plain_members(skipped);
-      switch (*at(skipped)) {
-        case '{':
-          if (nesting_ == Nesting::kFlatArgs && depth > 1) return token;
-          ++depth;
-          break;
-        case '[':
-          ++depth;
-          break;
-        case '}':
-        case ']':
-          if (--depth == 0) return skipped;
-          break;
-        case ',':
-        case ':':
-          break;
-        default:
-          if (skipped + 1 >= end_ || !is_delimiter(*at(skipped + 1))) return token;
-      }
-    }
-    return token;
-  }
-
   /// Passes over all `, "key" : scalar` behind which another comma follows.
   [[nodiscard]] Token skip_plain_members(Token token) const {
-    if (*at(token) != ',') return token;
+    if (token == nullptr || *at(token) != ',') return token;
     while (end_ - token > 4) {
       const char value = *at(token + 3);
       if (*at(token + 1) != '"' || *at(token + 2) != ':' || *at(token + 4) != ',') break;
@@ -218,6 +191,9 @@ class Walker {
           ++depth;
           break;
         case '}':
+          if (nesting_ == Nesting::kFlatArgs) return nullptr;  // it has no partner in here
+          --depth;
+          break;
         case ']':
           --depth;
           break;
