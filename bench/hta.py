@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """The product against HolisticTraceAnalysis on the same eight ranks: time, memory, and whether the numbers agree.
 
-Figures to build/bench/hta.json. Both tools use every core. HTA's time is taken without its start and imports; the
-product's is that of the whole process. Memory is that of all processes together, shared pages counted once.
+Figures to build/bench/hta.json. Both tools use every core. Times are those of whole processes; HTA's without its
+start and imports is kept beside. Memory is that of all processes together, shared pages counted once.
 """
 
 import json
@@ -111,7 +111,8 @@ def main():
         results[form] = {
             "product": product,
             "hta": hta,
-            "faster": hta["seconds"] / product["seconds"],
+            "faster": hta["process_seconds"] / product["seconds"],
+            "faster_without_start": hta["seconds"] / product["seconds"],
             "less_cpu": hta["cpu_seconds"] / product["cpu_seconds"],
             "memory": product["peak_bytes"] / hta["peak_bytes"],
         }
