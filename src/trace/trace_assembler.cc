@@ -5,6 +5,7 @@
 #include <cstring>
 #include <limits>
 
+#include "base/saturate.h"
 #include "trace/category.h"
 #include "trace/json_text.h"
 
@@ -57,11 +58,6 @@ void keep_name(Map& names, Key key, std::string name) {
   if (name.empty() || (names.size() >= kMaxLabels && !names.contains(key))) return;
   const auto [found, added] = names.try_emplace(std::move(key), name);
   if (!added && name < found->second) found->second = std::move(name);
-}
-
-int64_t saturating_add(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
 }
 
 }  // namespace
