@@ -186,6 +186,7 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
 
   std::vector<std::string> basis_notes;
   std::vector<RankView> selected;
+  selected.reserve(all.size());
   for (const RankPattern* pattern : all) selected.push_back({pattern, step_basis(*pattern)});
   make_comparable(selected, basis_notes);
   std::erase_if(selected, [&](const RankView& view) {
