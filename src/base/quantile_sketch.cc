@@ -3,17 +3,13 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
-#include <limits>
+
+#include "base/saturate.h"
 
 namespace eroica {
 namespace {
 
 constexpr uint64_t kSubBuckets = uint64_t{1} << QuantileSketch::kSubBits;
-
-uint64_t saturating_add(uint64_t a, uint64_t b) {
-  const uint64_t sum = a + b;
-  return sum < a ? std::numeric_limits<uint64_t>::max() : sum;
-}
 
 using Bucket = std::pair<uint16_t, uint64_t>;
 
@@ -59,8 +55,8 @@ void QuantileSketch::add(int64_t value, Places& places) {
   const uint16_t bucket = bucket_of(value);
   uint8_t& place = places[bucket % std::tuple_size_v<Places>];
   if (place < buckets_.size() && buckets_[place].first == bucket) {
-    count_ = saturating_add(count_, 1);
-    buckets_[place].second = saturating_add(buckets_[place].second, 1);
+    count_ = saturating_add(count_, uint64_t{1});
+    buckets_[place].second = saturating_add(buckets_[place].second, uint64_t{1});
   } else {
     place = static_cast<uint8_t>(add_to(bucket, 1));
   }

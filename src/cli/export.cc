@@ -4,11 +4,13 @@
 #include <memory>
 #include <new>
 
+#include "base/saturate.h"
 #include "cli/commands.h"
 #include "cli/executor.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/trace_inputs.h"
+#include "pattern/window.h"
 #include "report/perfetto_export.h"
 #include "report/rank_list.h"
 
@@ -20,8 +22,7 @@ struct Kept {
   RankInput input;
   Trace trace;
   std::string machine;
-  int64_t window_start_unix_ns = 0;
-  int64_t window_ns = 0;
+  WindowClip window{};
 };
 using AllKept = std::vector<std::unique_ptr<Kept>>;
 
@@ -30,8 +31,7 @@ bool is_wanted(const ExportOptions& options, int32_t rank) {
 }
 
 /// Reads the traces of the ranks that are wanted; a trace whose rank its file name does not tell must be read to know.
-AllKept read_wanted(InputSet& inputs, const ExportOptions& options, const SampleSet& samples,
-                    std::vector<std::string>& notes) {
+AllKept read_wanted(InputSet& inputs, const ExportOptions& options, std::vector<std::string>& notes) {
   std::erase_if(inputs.ranks, [&](const RankInput& input) {
     return input.trace_path.empty() || (input.rank >= 0 && !is_wanted(options, input.rank));
   });
@@ -49,11 +49,9 @@ AllKept read_wanted(InputSet& inputs, const ExportOptions& options, const Sample
       }
       const int32_t rank = assumed_rank(inputs, input, trace->metadata.rank);
       if (rank >= 0 && !is_wanted(options, rank)) return;
-      NameTable words;
-      const SummarizeInput how = summarize_input(inputs, input, rank, samples, "");
-      const RankPattern pattern = summarize(*trace, how, words);
-      read[i] = std::make_unique<Kept>(
-          Kept{input, std::move(trace.value()), how.machine, pattern.window_start_unix_ns, pattern.window_ns});
+      std::vector<std::string> oddities;  // analyze tells them
+      const WindowClip window = window_of(*trace, inputs.window, oddities);
+      read[i] = std::make_unique<Kept>(Kept{input, std::move(trace.value()), machine_of(inputs, input.host), window});
     } catch (const std::bad_alloc&) {
       problems[i] = input.trace_path + ": not enough memory for this trace; --rank exports fewer ranks";
     }
@@ -104,8 +102,8 @@ std::vector<ExportRank> export_ranks(const AllKept& kept) {
                      .label = host,
                      .clock = clock_of(*one, host),
                      .trace = &one->trace,
-                     .window_start_unix_ns = one->window_start_unix_ns,
-                     .window_end_unix_ns = one->window_start_unix_ns + one->window_ns});
+                     .window_start_unix_ns = saturating_add(one->trace.base_unix_ns, one->window.start_ns),
+                     .window_end_unix_ns = saturating_add(one->trace.base_unix_ns, one->window.end_ns)});
   }
   return ranks;
 }
@@ -146,7 +144,7 @@ int run_export(const ExportOptions& options, Log& log) {
 
   std::vector<std::string> notes = inputs.problems;
   const Samples samples = read_sample_files(inputs.sample_paths, notes);
-  AllKept kept = read_wanted(inputs, options, samples.set, notes);
+  AllKept kept = read_wanted(inputs, options, notes);
   for (const std::string& note : notes) log.warning(note);
   if (const Status status = kept.empty() ? ok_status() : name_ranks(inputs, kept, log); !status) {
     log.error(status.error().message);

@@ -17,11 +17,6 @@ uint64_t size_of(const std::string& path) {
   return failure ? 0 : size;
 }
 
-std::string machine_of(const InputSet& inputs, const std::string& host) {
-  const auto found = std::ranges::find(inputs.hosts, host, &HostInput::name);
-  return found == inputs.hosts.end() ? "" : found->machine;
-}
-
 }  // namespace
 
 std::string about(const std::string& path, const std::string& message) {
@@ -66,6 +61,11 @@ int32_t assumed_rank(const InputSet& inputs, const RankInput& input, int32_t met
   if (metadata_rank >= 0) return metadata_rank;
   const int32_t named = rank_from_file_name(input.trace_path);
   return named < 0 && inputs.ranks.size() == 1 ? 0 : named;
+}
+
+std::string machine_of(const InputSet& inputs, const std::string& host) {
+  const auto found = std::ranges::find(inputs.hosts, host, &HostInput::name);
+  return found == inputs.hosts.end() ? "" : found->machine;
 }
 
 SummarizeInput summarize_input(const InputSet& inputs, const RankInput& input, int32_t rank, const SampleSet& samples,

@@ -31,6 +31,9 @@ Samples read_sample_files(const std::vector<std::string>& paths, std::vector<std
 /// The rank as far as one trace tells; resolve_ranks decides when all are known. -1: nothing tells.
 int32_t assumed_rank(const InputSet& inputs, const RankInput& input, int32_t metadata_rank);
 
+/// The machine that a host of the bundle shares with others; empty = none.
+std::string machine_of(const InputSet& inputs, const std::string& host);
+
 /// What summarize needs to know of one input. `samples` must outlive the result.
 SummarizeInput summarize_input(const InputSet& inputs, const RankInput& input, int32_t rank, const SampleSet& samples,
                                const std::string& step_marker);

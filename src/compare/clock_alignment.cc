@@ -55,7 +55,9 @@ void take_differences(const std::vector<int64_t>& differences, ClockAlignment& r
     const int64_t deviation = difference(value, result.offset_ns);
     deviations.push_back(deviation < 0 ? difference(0, deviation) : deviation);
   }
-  result.spread_ns = middle(deviations);
+  const auto most = deviations.begin() + static_cast<std::ptrdiff_t>(deviations.size() * 9 / 10);
+  std::ranges::nth_element(deviations, most);
+  result.spread_ns = *most;
 }
 
 EndsByKey sorted_ends(std::span<const CollectiveEnd> ends) {

@@ -25,7 +25,7 @@ struct ClockAlignment {
   AlignedBy by = AlignedBy::kNothing;
   int64_t offset_ns = 0;   ///< to add to the other rank's times to have them on the reference's clock; 0 = unknown
   size_t matched = 0;      ///< collectives that were matched
-  int64_t spread_ns = 0;   ///< median deviation of their differences from the offset: the offset's error
+  int64_t spread_ns = 0;   ///< the offset's error: nine of ten of their differences deviate from it by less
   double correlation = 0;  ///< by intervals: at the offset
   std::string why;         ///< in words: how it was found, or why it was not
 };

@@ -98,21 +98,12 @@ CollectiveWords words_of(const Trace& trace, const CollectiveRun& run, IssuerLoo
       const std::string& said = kinds.of(words.args->kind);
       words.kind = said == "collective" || said == "coalesced" ? words.kind : said;
     }
-    const int64_t elements = std::max(words.args->in_elements, words.args->out_elements);
-    const int64_t element_bytes = dtype_bytes(words.dtype);
-    int64_t bytes = 0;
-    if (elements >= 0 && element_bytes > 0 && !__builtin_mul_overflow(elements, element_bytes, &bytes)) {
-      words.bytes = bytes;
-    }
+    words.bytes = payload_bytes(*words.args, trace.names);
   } else {
     const OpArgs& args = trace.op_args[op_args];
     const std::string_view types = trace.names.text(args.input_types);
     words.bytes = payload_bytes(trace.names.text(args.input_dims), types);
-    const size_t open = types.find('"');
-    const size_t close = open == std::string_view::npos ? open : types.find('"', open + 1);
-    if (close != std::string_view::npos) {
-      words.dtype = types.substr(open + 1, close - open - 1);
-    }
+    words.dtype = first_dtype(types);
   }
   return words;
 }

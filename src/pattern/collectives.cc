@@ -141,13 +141,22 @@ int64_t dtype_bytes(std::string_view dtype) {
   return text.starts_with("float8") ? 1 : 0;
 }
 
-int64_t payload_bytes(std::string_view input_dims, std::string_view input_types) {
+std::string_view first_dtype(std::string_view input_types) {
   const size_t open = input_types.find('"');
   const size_t close = open == std::string_view::npos ? open : input_types.find('"', open + 1);
-  if (close == std::string_view::npos) {
-    return -1;
-  }
-  const int64_t element = dtype_bytes(input_types.substr(open + 1, close - open - 1));
+  return close == std::string_view::npos ? std::string_view() : input_types.substr(open + 1, close - open - 1);
+}
+
+int64_t payload_bytes(const CollectiveArgs& args, const StringTable& names) {
+  const int64_t elements = std::max(args.in_elements, args.out_elements);
+  const int64_t element = dtype_bytes(names.text(args.dtype));
+  int64_t bytes = 0;
+  const bool told = elements >= 0 && element > 0 && !__builtin_mul_overflow(elements, element, &bytes);
+  return told ? bytes : -1;
+}
+
+int64_t payload_bytes(std::string_view input_dims, std::string_view input_types) {
+  const int64_t element = dtype_bytes(first_dtype(input_types));
   const int64_t elements = count_elements(input_dims);
   return element == 0 || elements == 0 ? -1 : saturating_multiply(elements, element);
 }

@@ -39,6 +39,12 @@ class CollectiveKinds {
 /// Bytes of one element of a dtype as torch or NCCL spell it ("Float", "c10::BFloat16", "long int"); 0 = unknown.
 int64_t dtype_bytes(std::string_view dtype);
 
+/// The first dtype of a raw JSON "Input type" (["float", "Scalar"]); empty = none.
+std::string_view first_dtype(std::string_view input_types);
+
+/// Payload of a collective by its own arguments: the larger of what goes in and out; −1 = not told.
+int64_t payload_bytes(const CollectiveArgs& args, const StringTable& names);
+
 /// Payload of "Input Dims" and "Input type" in raw JSON ([[985728]] of ["float"]; lists of tensors are summed);
 /// −1 = not told.
 int64_t payload_bytes(std::string_view input_dims, std::string_view input_types);

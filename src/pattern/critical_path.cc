@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <span>
 
-#include "pattern/segments.h"
-
 namespace eroica {
 namespace {
 
@@ -34,8 +32,9 @@ TimeClass class_of_work(Leaf leaf, bool gpu_job) {
 
 }  // namespace
 
-void book_critical_path(const Trace& trace, const WindowClip& window, const Marks& marks, DeviceWork& work,
-                        HostWalk& walk, FunctionSlots& slots, Attribution& attribution) {
+void book_critical_path(const Trace& trace, const WindowClip& window, const Marks& marks,
+                        const std::vector<Segment>& fetches, DeviceWork& work, HostWalk& walk, FunctionSlots& slots,
+                        Attribution& attribution) {
   const bool gpu_job = work.seen;
   const std::vector<uint64_t> slot_hashes = slots.hashes();
   std::sort(work.runs.begin(), work.runs.end(), [&](const CollectiveRun& a, const CollectiveRun& b) {
@@ -112,13 +111,6 @@ void book_critical_path(const Trace& trace, const WindowClip& window, const Mark
     cover = unite(cover, worked);
   }
 
-  std::vector<Segment> fetches;
-  for (const Mark& mark : marks.marks) {
-    if (mark.kind == MarkKind::kFetch) {
-      fetches.push_back({mark.start_ns - window.start_ns, mark.end_ns - window.start_ns, 0});
-    }
-  }
-  make_exclusive(fetches);
   SegmentCursor covered(cover);
   SegmentCursor communicating(host_collectives);
   SegmentCursor fetching(fetches);

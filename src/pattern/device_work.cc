@@ -98,12 +98,6 @@ FunctionKind kind_of(DeviceRole role) {
                                        : FunctionKind::kCollective;
 }
 
-bool WindowClip::clip(const Event& event, int64_t& from_ns, int64_t& to_ns) const {
-  from_ns = std::max(event.start_ns, start_ns) - start_ns;
-  to_ns = std::min(event.end_ns(), end_ns) - start_ns;
-  return from_ns < to_ns || (from_ns == to_ns && event.duration_ns == 0);
-}
-
 DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, DeviceRoles& roles, FunctionSlots& slots) {
   DeviceWork work;
   const std::vector<bool> host_collective = host_collective_names(trace.names);

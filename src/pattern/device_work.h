@@ -6,6 +6,7 @@
 #include "pattern/function_slots.h"
 #include "pattern/pattern.h"
 #include "pattern/segments.h"
+#include "pattern/window.h"
 #include "trace/trace.h"
 
 namespace eroica {
@@ -40,14 +41,6 @@ struct DeviceWork {
   std::vector<CollectiveRun> runs;  ///< collectives on devices and on the host, unsorted
   int32_t device = -1;              ///< the device with most work, −1 = none
   bool seen = false;                ///< device work exists, in the window or not
-};
-
-/// The parts of [start, end] of the trace's axis that lie in the window, since its start.
-struct WindowClip {
-  int64_t start_ns;
-  int64_t end_ns;
-  /// False when the event lies outside; an event of no duration on the window's edge lies inside.
-  [[nodiscard]] bool clip(const Event& event, int64_t& from_ns, int64_t& to_ns) const;
 };
 
 /// Gathers device work and collectives, and counts the executions of their functions.

@@ -31,9 +31,7 @@ T& grown(std::vector<T>& values, size_t index) {
 
 FunctionSlots::FunctionSlots(const StringTable& raw_names) : raw_names_(&raw_names) {}
 
-uint32_t FunctionSlots::canonical_of(uint32_t raw_name, bool python, bool kernel) {
-  const std::string_view raw = raw_names_->text(raw_name);
-  CanonicalName name = python ? canonical_python(raw) : kernel ? canonical_kernel(raw) : canonical_operator(raw);
+uint32_t FunctionSlots::keep(CanonicalName name) {
   const uint64_t hash = identity_hash(name);
   const auto [found, is_new] = canonical_by_hash_.try_emplace(hash, static_cast<uint32_t>(canonicals_.size()));
   if (is_new) {
@@ -47,7 +45,8 @@ uint32_t FunctionSlots::add_plain(FunctionKind kind, uint32_t raw_name) {
     raw_name = StringTable::kOverflow;
   }
   const bool kernel = kind == FunctionKind::kCompute || kind == FunctionKind::kCollective;
-  const uint32_t canonical = canonical_of(raw_name, false, kernel);
+  const std::string_view raw = raw_names_->text(raw_name);
+  const uint32_t canonical = keep(kernel ? canonical_kernel(raw) : canonical_operator(raw));
   const uint64_t key = hash_combine(canonicals_[canonical].hash, static_cast<uint64_t>(kind));
   const auto [found, is_new] = plain_by_hash_.try_emplace(key, size());
   if (is_new) {
@@ -63,10 +62,9 @@ uint32_t FunctionSlots::add_plain(FunctionKind kind, uint32_t raw_name) {
 uint32_t FunctionSlots::frame(uint32_t parent, uint32_t raw_name, bool standing) {
   auto& [canonical, line] = grown(frame_canonical_, raw_name);
   if (canonical == 0) {
-    const uint32_t index = canonical_of(raw_name, true, false);
-    // The line is not part of the identity, so it is taken from this very spelling of the name.
-    line = canonical_python(raw_names_->text(raw_name)).line;
-    canonical = index + 1;
+    CanonicalName name = canonical_python(raw_names_->text(raw_name));
+    line = name.line;  // of this very spelling: it is no part of the identity
+    canonical = keep(std::move(name)) + 1;
   }
   return frame_of_canonical(parent, canonical - 1, standing ? 0 : line);
 }
@@ -115,12 +113,7 @@ uint32_t FunctionSlots::call_stack(uint32_t raw_stack) {
     }
     CanonicalName name = canonical_python(raw);
     const int32_t line = name.line;
-    const uint64_t hash = identity_hash(name);
-    const auto [known, first] = canonical_by_hash_.try_emplace(hash, static_cast<uint32_t>(canonicals_.size()));
-    if (first) {
-      canonicals_.push_back({std::move(name), hash});
-    }
-    slot = frame_of_canonical(slot, known->second, line);
+    slot = frame_of_canonical(slot, keep(std::move(name)), line);
   }
   stacks_[raw_stack] = slot;
   return slot;

@@ -87,7 +87,7 @@ class FunctionSlots {
     uint64_t hash;
   };
   uint32_t add_plain(FunctionKind kind, uint32_t raw_name);
-  uint32_t canonical_of(uint32_t raw_name, bool python, bool kernel);
+  uint32_t keep(CanonicalName name);
   uint32_t frame_of_canonical(uint32_t parent, uint32_t canonical, int32_t line);
 
   const StringTable* raw_names_;

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string_view>
 
+#include "base/saturate.h"
 #include "trace/samples.h"
 
 namespace eroica {
@@ -16,12 +17,6 @@ constexpr double kCriticalShare = 0.8;
 constexpr size_t kMaxOverlap = 64;
 // Beyond this a value is noise, and its square could overflow.
 constexpr double kLargestValue = 1e30;
-
-int64_t saturating_add(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) return b < 0 ? INT64_MIN : INT64_MAX;
-  return sum;
-}
 
 /// end − start for start ≤ end, whatever they are.
 uint64_t length_ns(int64_t start_ns, int64_t end_ns) {

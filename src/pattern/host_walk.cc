@@ -11,13 +11,13 @@ namespace {
 // Deeper than real stacks; keeps hostile nesting from costing quadratic time.
 constexpr size_t kMostFramesSearched = 256;
 
-}  // namespace
-
 bool is_fetch_name(std::string_view raw_name) { return raw_name.starts_with("enumerate(DataLoader)#"); }
 
 bool is_sync_call(std::string_view raw_name) {
   return raw_name.find("Synchronize") != std::string_view::npos || raw_name.starts_with("synchronize");
 }
+
+}  // namespace
 
 HostWalk::NameClass HostWalk::classify(std::string_view name) {
   if (is_host_collective(name)) {
@@ -35,7 +35,7 @@ HostWalk::NameClass HostWalk::classify(std::string_view name) {
   return is_sync_call(name) ? kSyncCall : kPlain;
 }
 
-HostWalk::HostWalk(const Trace& trace, FunctionSlots& slots, Window window, bool gpu_job)
+HostWalk::HostWalk(const Trace& trace, FunctionSlots& slots, WindowClip window, bool gpu_job)
     : trace_(&trace), slots_(&slots), window_(window), gpu_job_(gpu_job), class_by_name_(trace.names.size()) {
   const auto count = [&](Category category) { return trace.category_count[static_cast<size_t>(category)]; };
   launches.reserve(count(Category::kRuntime) + count(Category::kDriver));

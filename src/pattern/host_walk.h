@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pattern/function_slots.h"
+#include "pattern/window.h"
 #include "trace/trace.h"
 
 namespace eroica {
@@ -51,11 +52,7 @@ struct ForwardOp {
 /// Gathers one thread's call tree: executions, total and self time of its functions, and its launches.
 class HostWalk {
  public:
-  struct Window {
-    int64_t start_ns;  ///< on the trace's axis
-    int64_t end_ns;
-  };
-  HostWalk(const Trace& trace, FunctionSlots& slots, Window window, bool gpu_job);
+  HostWalk(const Trace& trace, FunctionSlots& slots, WindowClip window, bool gpu_job);
 
   /// Walks a sorted host track. Collectives that run on the host (gloo:*) are left out: they overlap without nesting.
   /// Calls sink(from_ns, to_ns, leaf, slot) in order of time, without gaps, for the whole window, [from, to) since its
@@ -113,7 +110,7 @@ class HostWalk {
 
   const Trace* trace_;
   FunctionSlots* slots_;
-  Window window_;
+  WindowClip window_;
   bool gpu_job_;
   int64_t at_ns_ = 0;                     // in the window
   bool standing_ = false;                 // only frames that were open when the trace began have come so far
@@ -122,10 +119,6 @@ class HostWalk {
   std::vector<NameClass> class_by_name_;  // lazily
   std::array<std::array<Role, kHostCollective + 1>, kCategoryCount> roles_{};
 };
-
-/// Name class of the annotations and operators that mark or fetch instead of computing.
-bool is_fetch_name(std::string_view raw_name);
-bool is_sync_call(std::string_view raw_name);
 
 template <typename Sink>
 void HostWalk::advance(int64_t to_ns, Sink& sink) {

@@ -1,7 +1,6 @@
 #include "pattern/summarize.h"
 
 #include <algorithm>
-#include <span>
 
 #include <fmt/format.h>
 
@@ -13,78 +12,30 @@
 #include "pattern/function_patterns.h"
 #include "pattern/function_slots.h"
 #include "pattern/host_walk.h"
-#include "pattern/identity.h"
 #include "pattern/issuers.h"
 #include "pattern/segments.h"
+#include "pattern/window.h"
 #include "steps/marks.h"
 
 namespace eroica {
 namespace {
 
-// From the first event's start to the last event's start; the profiler's own span is no event of the job.
-WindowClip extent_of(const Trace& trace) {
-  const auto of_job = [](const Event& event) { return event.category != Category::kTraceSpan; };
-  WindowClip window{INT64_MAX, INT64_MIN};
-  for (const Track& track : trace.tracks) {
-    const std::span<const Event> events = track.events.span();
-    const auto first = std::find_if(events.begin(), events.end(), of_job);
-    if (first != events.end()) {
-      const auto last = std::find_if(events.rbegin(), events.rend(), of_job);
-      window.start_ns = std::min(window.start_ns, first->start_ns);
-      window.end_ns = std::max(window.end_ns, last->start_ns);
-    }
-  }
-  return window.start_ns <= window.end_ns ? window : WindowClip{0, 0};
-}
-
-// What ran on behind the window's end is not in any figure: a hang or a long last step would go without a word.
-void tell_overhang(const Trace& trace, const WindowClip& window, std::vector<std::string>& notes) {
-  const Event* latest = nullptr;
-  for (const Track& track : trace.tracks) {
-    for (const Event& event : track.events) {
-      const bool counts = event.category != Category::kTraceSpan && event.category != Category::kPython;
-      if (counts && (latest == nullptr || event.end_ns() > latest->end_ns())) {
-        latest = &event;
-      }
-    }
-  }
-  const int64_t overhang_ns = latest == nullptr ? 0 : latest->end_ns() - window.end_ns;
-  if (overhang_ns > (window.end_ns - window.start_ns) / 20) {
-    notes.push_back(
-        fmt::format("{} goes on for {:.1f} ms after the last event began, where the window ends; that time "
-                    "is in no figure",
-                    canonical_operator(trace.names.text(latest->name)).text, static_cast<double>(overhang_ns) * 1e-6));
-  }
-}
-
-WindowClip window_of(const Trace& trace, const std::optional<WindowSpec>& spec, std::vector<std::string>& notes) {
-  const WindowClip extent = extent_of(trace);
-  if (!spec) {
-    tell_overhang(trace, extent, notes);
-    return extent;
-  }
-  int64_t start = 0;
-  int64_t end = 0;
-  const bool fits = !__builtin_sub_overflow(spec->start_unix_ns, trace.base_unix_ns, &start) &&
-                    !__builtin_add_overflow(start, spec->duration_ns, &end);
-  if (!fits || spec->duration_ns <= 0 || start > extent.end_ns || end < extent.start_ns) {
-    notes.emplace_back("the trace lies wholly outside the window that bundle.json names; its own extent is used");
-    return extent;
-  }
-  return {start, end};
-}
-
-void fill_steps(const Steps& steps, const Marks& marks, const WindowClip& window, const Attribution& attribution,
-                RankPattern& pattern) {
-  pattern.step_source = steps.source;
-  pattern.step_note = steps.note;
+// The main thread's dataloader fetches, disjoint, since the window's start.
+std::vector<Segment> fetches_of(const Marks& marks, const WindowClip& window) {
   std::vector<Segment> fetches;
   for (const Mark& mark : marks.marks) {
     if (mark.kind == MarkKind::kFetch) {
-      fetches.push_back({mark.start_ns, mark.end_ns, 0});
+      fetches.push_back({mark.start_ns - window.start_ns, mark.end_ns - window.start_ns, kNoSlot});
     }
   }
   make_exclusive(fetches);
+  return fetches;
+}
+
+void fill_steps(const Steps& steps, const std::vector<Segment>& fetches, const WindowClip& window,
+                const Attribution& attribution, RankPattern& pattern) {
+  pattern.step_source = steps.source;
+  pattern.step_note = steps.note;
   SegmentCursor cursor(fetches);
   for (size_t i = 0; i < steps.steps.size(); ++i) {
     const Step& step = steps.steps[i];
@@ -96,7 +47,7 @@ void fill_steps(const Steps& steps, const Marks& marks, const WindowClip& window
     out.irregular = step.irregular;
     out.budget = attribution.step_budgets()[i];
     cursor.split(
-        step.start_ns, step.end_ns, [](int64_t, int64_t) {},
+        out.start_ns, out.start_ns + out.duration_ns, [](int64_t, int64_t) {},
         [&](int64_t from, int64_t to, uint32_t) { out.fetch_ns += to - from; });
     pattern.steps.push_back(out);
   }
@@ -157,8 +108,9 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
     pattern.device = trace.metadata.devices[device < trace.metadata.devices.size() ? device : 0];
   }
 
-  HostWalk walk(trace, slots, {window.start_ns, window.end_ns}, gpu_job);
-  book_critical_path(trace, window, marks, work, walk, slots, attribution);
+  HostWalk walk(trace, slots, window, gpu_job);
+  const std::vector<Segment> fetches = fetches_of(marks, window);
+  book_critical_path(trace, window, marks, fetches, work, walk, slots, attribution);
 
   IssuerLookup lookup(walk);
   IssuedNs issued = std::move(walk.issued_ns);
@@ -166,16 +118,12 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   add_host_collective_issuers(trace, std::move(walk.comm_calls), work, issued);
   pattern.budget = attribution.budget();
   fill_collectives(trace, window, work, lookup, known_groups(trace, input), steps, slots, pattern);
-  fill_steps(steps, marks, window, attribution, pattern);
+  fill_steps(steps, fetches, window, attribution, pattern);
   const std::vector<uint32_t> function_slots = fill_functions(slots, attribution, issued, names, pattern);
   if (input.samples != nullptr) {
     fill_hardware(attribution, function_slots, *input.samples, input.machine, pattern);
   }
-  if (!trace.samples.series.empty()) {
-    SampleSet own = trace.samples;
-    own.base_unix_ns = trace.base_unix_ns;
-    fill_hardware(attribution, function_slots, own, input.machine, pattern);
-  }
+  fill_hardware(attribution, function_slots, trace.samples, input.machine, pattern);
   return pattern;
 }
 

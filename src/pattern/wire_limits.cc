@@ -8,6 +8,7 @@
 
 #include <fmt/core.h>
 
+#include "base/saturate.h"
 #include "pattern/instance_sampling.h"
 #include "pattern/text.h"
 
@@ -15,16 +16,6 @@ namespace eroica {
 namespace {
 
 constexpr std::string_view kOther = "(other)";
-
-int64_t saturating_add(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<int64_t>::max() : sum;
-}
-
-uint64_t saturating_add(uint64_t a, uint64_t b) {
-  uint64_t sum = 0;
-  return __builtin_add_overflow(a, b, &sum) ? std::numeric_limits<uint64_t>::max() : sum;
-}
 
 void add_series(std::vector<uint32_t>& sums, const std::vector<uint32_t>& more) {
   sums.resize(std::max(sums.size(), more.size()));

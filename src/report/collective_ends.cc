@@ -78,9 +78,7 @@ CollectiveFacts CollectiveReader::facts(const Track& track, const Event& event) 
     if (facts.group.empty()) facts.group = text(args->group_desc);
     if (args->group_ranks != 0) facts.group += (facts.group.empty() ? "" : " ") + text(args->group_ranks);
     facts.sequence = args->sequence;
-    const int64_t element_bytes = dtype_bytes(trace_.names.text(args->dtype));
-    const int64_t elements = std::max(args->in_elements, args->out_elements);
-    if (elements >= 0 && element_bytes > 0) facts.bytes = saturating_multiply(elements, element_bytes);
+    facts.bytes = payload_bytes(*args, trace_.names);
     facts.peer = std::max(args->src_rank, args->dst_rank);
   }
   if (facts.kind.empty() || facts.kind == "collective") facts.kind = collective_kind(trace_.names.text(event.name));

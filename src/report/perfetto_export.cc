@@ -5,7 +5,6 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <iterator>
 #include <map>
 #include <optional>
 #include <string_view>
@@ -18,11 +17,6 @@
 
 namespace eroica {
 namespace {
-
-int64_t saturating_subtract(int64_t a, int64_t b) {
-  int64_t difference = 0;
-  return __builtin_sub_overflow(a, b, &difference) ? (b < 0 ? INT64_MAX : INT64_MIN) : difference;
-}
 
 /// A rank with its place on the merged time axis, which begins at 0.
 struct Placed {
@@ -72,40 +66,14 @@ void clip_to_range(Placed& placed, const Placed& reference, const PerfettoOption
   }
 }
 
-/// How far apart the ends still are once the clocks are aligned: nine of ten differ by less. Ends without a number are
-/// held against the nearest of their kind. At least the alignment's own figure.
-int64_t uncertainty(std::span<const CollectiveEnd> reference, std::span<const CollectiveEnd> other,
-                    const ClockAlignment& alignment) {
-  const bool numbered = alignment.by == AlignedBy::kSequence;
-  const auto id = [&](const CollectiveEnd& end) { return std::pair(end.key, numbered ? end.sequence : -1); };
-  std::map<std::pair<uint64_t, int64_t>, std::vector<int64_t>> reference_ends;
-  for (const CollectiveEnd& end : reference) {
-    if (!numbered || end.sequence >= 0) reference_ends[id(end)].push_back(end.end_ns);
-  }
-  for (auto& [key, ends] : reference_ends) std::ranges::sort(ends);
-  std::vector<int64_t> apart;
-  for (const CollectiveEnd& end : other) {
-    const auto found = numbered && end.sequence < 0 ? reference_ends.end() : reference_ends.find(id(end));
-    if (found == reference_ends.end()) continue;
-    const std::vector<int64_t>& ends = found->second;
-    const int64_t time = saturating_add(end.end_ns, alignment.offset_ns);
-    if (!numbered && (time < ends.front() || time > ends.back())) continue;
-    const auto next = std::ranges::lower_bound(ends, time);
-    int64_t nearest = next == ends.end() ? INT64_MAX : saturating_subtract(*next, time);
-    if (next != ends.begin()) nearest = std::min(nearest, saturating_subtract(time, *std::prev(next)));
-    apart.push_back(nearest);
-  }
-  if (apart.empty()) return alignment.spread_ns;
-  const auto most = apart.begin() + static_cast<std::ptrdiff_t>(apart.size() * 9 / 10);
-  std::ranges::nth_element(apart, most);
-  return std::max(alignment.spread_ns, *most);
-}
-
 /// A clock against the reference's.
 struct ClockPlace {
   int32_t rank = -1;  // whose collectives told
   ClockAlignment alignment{};
-  int64_t error_ns = INT64_MAX;
+
+  [[nodiscard]] int64_t error_ns() const {
+    return alignment.by == AlignedBy::kNothing ? INT64_MAX : alignment.spread_ns;
+  }
 };
 
 /// Ranks without a name for their clock have one of their own.
@@ -122,13 +90,9 @@ std::map<std::string, ClockPlace> place_clocks(const std::vector<Placed>& ranks)
     const ExportRank& rank = *placed.rank;
     if (clock_of(rank) == clock_of(reference)) continue;
     if (!reference_ends) reference_ends = collective_ends(*reference.trace);
-    const std::vector<CollectiveEnd> ends = collective_ends(*rank.trace);
-    ClockPlace found{.rank = rank.rank, .alignment = align_clocks(*reference_ends, ends)};
-    if (found.alignment.by != AlignedBy::kNothing) {
-      found.error_ns = uncertainty(*reference_ends, ends, found.alignment);
-    }
+    ClockPlace found{.rank = rank.rank, .alignment = align_clocks(*reference_ends, collective_ends(*rank.trace))};
     ClockPlace& best = clocks[clock_of(rank)];
-    if (best.rank < 0 || found.error_ns < best.error_ns) best = std::move(found);
+    if (best.rank < 0 || found.error_ns() < best.error_ns()) best = std::move(found);
   }
   return clocks;
 }
@@ -144,7 +108,7 @@ void align(Placed& placed, const ClockPlace& clock, PerfettoSummary& summary) {
   const std::string told_by = clock.rank == rank ? "" : fmt::format("by rank {} on the same clock, ", clock.rank);
   summary.notes.push_back(fmt::format("clock of rank {} moved by {:.3f} ms (± {:.3f} ms): {}{}", rank,
                                       static_cast<double>(placed.offset_ns) / 1e6,
-                                      static_cast<double>(clock.error_ns) / 1e6, told_by, clock.alignment.why));
+                                      static_cast<double>(clock.error_ns()) / 1e6, told_by, clock.alignment.why));
 }
 
 std::vector<Placed> place(std::span<const ExportRank> ranks, const PerfettoOptions& options, PerfettoSummary& summary) {

@@ -6,22 +6,11 @@
 #include <tuple>
 #include <utility>
 
+#include "base/saturate.h"
 #include "trace/kineto_reader.h"
 
 namespace eroica {
 namespace {
-
-int64_t saturating_add(int64_t a, int64_t b) {
-  int64_t sum = 0;
-  if (__builtin_add_overflow(a, b, &sum)) return b < 0 ? INT64_MIN : INT64_MAX;
-  return sum;
-}
-
-int64_t saturating_subtract(int64_t a, int64_t b) {
-  int64_t difference = 0;
-  if (__builtin_sub_overflow(a, b, &difference)) return b > 0 ? INT64_MIN : INT64_MAX;
-  return difference;
-}
 
 auto identity(const SampleSeries& series) { return std::tie(series.entity, series.metric, series.unit); }
 
