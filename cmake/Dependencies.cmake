@@ -38,3 +38,5 @@ eroica_library(zstd zstd.h zstd)
 eroica_library(zlib zlib.h z)  # tests only: the oracle of our gzip reader
 eroica_library(xxhash xxhash.h "")
 eroica_library(boost boost/unordered/unordered_flat_map.hpp "")
+eroica_library(tomlplusplus toml++/toml.h "")
+eroica_library(re2 re2/re2.h re2)

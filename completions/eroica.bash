@@ -4,10 +4,11 @@ _eroica() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export version --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export rules version --help --version" -- "$cur")
     return
   fi
   case $prev in
+    --rules) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "text json html" -- "$cur"); return ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$cur"); return ;;
     --rank | --rank-from | --step-marker | --function | --top | --jobs | -j | --from | --to) return ;;
@@ -19,11 +20,16 @@ _eroica() {
       fi
       return ;;
   esac
+  if [ "$command" = rules ] && [ "$COMP_CWORD" -eq 2 ]; then
+    mapfile -t COMPREPLY < <(compgen -W "check list explain --help" -- "$cur")
+    return
+  fi
   local options="--help --rank-from --jobs --quiet --verbose --output"
   case $command in
-    analyze) options="$options --step-marker --format --color --rank --function --top" ;;
+    analyze) options="$options --step-marker --format --color --rank --function --top --rules" ;;
     summarize) options="$options --step-marker --pack" ;;
     export) options="$options --perfetto --rank --from --to" ;;
+    rules) options="--help --format --rules" ;;
     *) options="--help" ;;
   esac
   if [[ $cur == -* ]]; then

@@ -1,10 +1,11 @@
 # fish completion for eroica. Put it into ~/.config/fish/completions.
 
-set -l commands analyze summarize export version
+set -l commands analyze summarize export rules version
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a analyze -d "Show where the time goes"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a summarize -d "Reduce each trace to a small pattern file"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a export -d "Write a merged trace for a trace viewer"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a version -d "Print the version"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a rules -d "Check, list and explain the rules"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -s V -l version -d "Print the version"
 complete -c eroica -s h -l help -d "Say how it is used"
 
@@ -21,6 +22,11 @@ complete -c eroica -n "__fish_seen_subcommand_from analyze" -l color -x -a "auto
 complete -c eroica -n "__fish_seen_subcommand_from analyze" -l function -x -d "All about one function"
 complete -c eroica -n "__fish_seen_subcommand_from analyze" -l top -x -d "List this many functions"
 complete -c eroica -n "__fish_seen_subcommand_from analyze export" -l rank -x -d "Only this rank"
+
+complete -c eroica -n "__fish_seen_subcommand_from analyze" -l rules -r -a "(__fish_complete_directories)" -d "Also the rules of this folder"
+complete -c eroica -n "__fish_seen_subcommand_from rules" -f -a "check list explain" -d "What to do with them"
+complete -c eroica -n "__fish_seen_subcommand_from rules" -l rules -r -a "(__fish_complete_directories)" -d "Also the rules of this folder"
+complete -c eroica -n "__fish_seen_subcommand_from rules" -l format -x -a "text json" -d "Form of the answer"
 
 complete -c eroica -n "__fish_seen_subcommand_from summarize" -l pack -d "One file a host"
 

@@ -7,6 +7,7 @@ _eroica() {
     'analyze:show where the time goes'
     'summarize:reduce each trace to a small pattern file'
     'export:write a merged trace for a trace viewer'
+    'rules:check, list and explain the rules that name causes'
     'version:print the version'
   )
   input=(
@@ -34,7 +35,16 @@ _eroica() {
         '--color[colours]:when:(auto always never)' \
         '*--rank[only this rank]:rank' \
         '--function[all about one function]:name' \
-        '--top[list this many functions]:number'
+        '--top[list this many functions]:number' \
+        '*--rules[also the rules of this folder]:folder:_files'
+      ;;
+    rules)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '1:verb:(check list explain)' \
+        '--format[form of the answer]:format:(text json)' \
+        '*--rules[also the rules of this folder]:folder:_files' \
+        '*:rule file or cause:_files'
       ;;
     summarize)
       _arguments $input \

@@ -8,9 +8,11 @@
 #include <limits>
 
 #include "cli/commands.h"
+#include "cli/conclude.h"
 #include "cli/inputs.h"
 #include "cli/output.h"
 #include "cli/progress.h"
+#include "cli/rules_source.h"
 #include "report/document.h"
 #include "report/html.h"
 #include "report/json.h"
@@ -80,6 +82,12 @@ std::string written(const Document& document, const AnalyzeOptions& options) {
 }  // namespace
 
 int run_analyze(const AnalyzeOptions& options, Log& log) {
+  const Result<RuleSet> rules = load_rules(options.rules);
+  if (!rules) {
+    log.error(rules.error().message);
+    return kExitUsage;
+  }
+  for (const RuleProblem& problem : rules->problems) log.warning(in_words(problem));
   OrStatus<InputSet> inputs = find_inputs(options.input, log);
   if (const int* status = std::get_if<int>(&inputs)) return *status;
   if (!is_stdout(options.output)) {
@@ -93,9 +101,11 @@ int run_analyze(const AnalyzeOptions& options, Log& log) {
   if (const int* status = std::get_if<int>(&read)) return *status;
   auto& collected = std::get<Collected>(read);
 
+  Conclusion conclusion = conclude(collected, nullptr, rules->rules);
   const Result<Document> document =
       build_document(collected.patterns, collected.names,
-                     document_options(options, std::get<InputSet>(inputs), std::move(collected.notes)));
+                     document_options(options, std::get<InputSet>(inputs), std::move(collected.notes)),
+                     std::move(conclusion));
   if (!document) {
     log.error(document.error().message);
     return kExitUsage;

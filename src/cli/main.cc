@@ -37,6 +37,14 @@ struct Run {
     Log log(level(command.input));
     return run_export(command, log);
   }
+  int operator()(const RulesOptions& command) const {
+    Log log(LogLevel::kNormal);
+    return run_rules(command, log);
+  }
+  int operator()(const SimulateOptions& command) const {
+    Log log(LogLevel::kNormal);
+    return run_simulate(command, log);
+  }
 };
 
 }  // namespace

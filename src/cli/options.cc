@@ -165,6 +165,11 @@ void add_analyze(CLI::App& command, AnalyzeOptions& options) {
       ->type_name("K")
       ->check(whole_number(0))
       ->group("Selection");
+  command.add_option("--rules", options.rules, "Also the rules of this folder or file; may be repeated")
+      ->type_name("DIR")
+      ->allow_extra_args(false)
+      ->check(not_empty())
+      ->group("Diagnosis");
   command.footer(kAnalyzeExamples);
 }
 
@@ -216,6 +221,10 @@ Command parse_command_line(int argc, const char* const* argv) {
   CLI::App* analyze_command = app.add_subcommand("analyze", "Show where the time goes");
   CLI::App* summarize_command = app.add_subcommand("summarize", "Reduce each rank's trace to a small pattern file");
   CLI::App* export_command = app.add_subcommand("export", "Write a merged trace for a trace viewer");
+  SimulateOptions simulate;
+  const CLI::App* simulate_command = add_simulate(app, simulate);
+  RulesOptions rules;
+  const CLI::App* rules_command = add_rules(app, rules);
   app.add_subcommand("version", "Print the version");
   add_analyze(*analyze_command, analyze);
   add_summarize(*summarize_command, summarize);
@@ -246,6 +255,8 @@ Command parse_command_line(int argc, const char* const* argv) {
   if (analyze_command->parsed()) return analyze;
   if (summarize_command->parsed()) return summarize;
   if (export_command->parsed()) return exporting;
+  if (simulate_command->parsed()) return simulate;
+  if (rules_command->parsed()) return rules;
   return Leave{0, "eroica " EROICA_VERSION "\n", ""};
 }
 

@@ -6,6 +6,9 @@
 #include <variant>
 #include <vector>
 
+#include "cli/rules.h"
+#include "cli/simulate.h"
+
 namespace eroica {
 
 /// Exit statuses; a public contract.
@@ -36,6 +39,7 @@ struct AnalyzeOptions {
   std::vector<int32_t> ranks;
   std::string function;
   std::optional<size_t> top;  ///< 0: all
+  std::vector<std::string> rules;  ///< folders with rules of the operator
 };
 
 struct SummarizeOptions {
@@ -59,7 +63,7 @@ struct Leave {
   std::string err;
 };
 
-using Command = std::variant<Leave, AnalyzeOptions, SummarizeOptions, ExportOptions>;
+using Command = std::variant<Leave, AnalyzeOptions, SummarizeOptions, ExportOptions, SimulateOptions, RulesOptions>;
 
 /// Understands the command line. Never writes and never exits.
 Command parse_command_line(int argc, const char* const* argv);

@@ -68,12 +68,22 @@ std::string machine_of(const InputSet& inputs, const std::string& host) {
   return found == inputs.hosts.end() ? "" : found->machine;
 }
 
+namespace {
+
+std::map<std::string, std::string> labels_of(const InputSet& inputs, const std::string& host) {
+  const auto found = std::ranges::find(inputs.hosts, host, &HostInput::name);
+  return found == inputs.hosts.end() ? std::map<std::string, std::string>() : found->labels;
+}
+
+}  // namespace
+
 SummarizeInput summarize_input(const InputSet& inputs, const RankInput& input, int32_t rank, const SampleSet& samples,
                                const std::string& step_marker) {
   SummarizeInput result;
   result.rank = input;
   result.rank.rank = rank;
   result.machine = machine_of(inputs, input.host);
+  result.host_labels = labels_of(inputs, input.host);
   result.job_id = inputs.job_id;
   result.world_size = inputs.world_size;
   result.window = inputs.window;

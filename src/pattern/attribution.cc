@@ -16,6 +16,7 @@ Attribution::Attribution(int64_t window_ns, std::span<const Step> steps, int64_t
     steps_.push_back({step.start_ns - steps_origin_ns, step.end_ns - steps_origin_ns});
   }
   step_budgets_.resize(steps_.size());
+  step_work_.resize(steps_.size());
 }
 
 size_t Attribution::find_step(int64_t time_ns) const {

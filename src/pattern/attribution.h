@@ -21,9 +21,18 @@ class Attribution {
   /// [from, to) belongs to `time_class`; `slot` (kNoSlot: nobody) explains it.
   void add(int64_t from_ns, int64_t to_ns, TimeClass time_class, uint32_t slot);
 
+  /// Compute that did so much work began then; it counts for the step that holds this instant.
+  void add_work(int64_t start_ns, double work) {
+    const size_t step = step_at(start_ns);
+    if (step < steps_.size() && steps_[step].start_ns <= start_ns) {
+      step_work_[step] += work;
+    }
+  }
+
   [[nodiscard]] const Budget& budget() const { return budget_; }
   [[nodiscard]] const std::vector<Budget>& step_budgets() const { return step_budgets_; }
   [[nodiscard]] int64_t exposed_ns(uint32_t slot) const;
+  [[nodiscard]] const std::vector<double>& step_work() const { return step_work_; }
   /// Exposed time per step in ns; empty when the function never explained anything.
   [[nodiscard]] std::span<const int64_t> step_exposed_ns(uint32_t slot) const;
   /// When it was critical, by start; at most kMaxExecutions, neighbours joined.
@@ -70,6 +79,7 @@ class Attribution {
   size_t series_left_;  // how many step counters may still be allocated
   Budget budget_{};
   std::vector<Budget> step_budgets_;
+  std::vector<double> step_work_;
   std::vector<Function> functions_;  // by slot
 };
 

@@ -110,6 +110,19 @@ CollectiveWords words_of(const Trace& trace, const CollectiveRun& run, IssuerLoo
 
 }  // namespace
 
+// Groups that the rank belongs to but did not use in the window: they tell its place in the job all the same.
+static void add_unused_groups(const std::vector<ProcessGroup>& known, RankPattern& pattern) {
+  for (const ProcessGroup& group : known) {
+    const bool member = std::find(group.ranks.begin(), group.ranks.end(), pattern.rank) != group.ranks.end();
+    const bool listed = std::any_of(pattern.groups.begin(), pattern.groups.end(), [&](const GroupPattern& other) {
+      return other.name == group.name && other.ranks == group.ranks;
+    });
+    if (member && group.ranks.size() > 1 && !listed) {
+      pattern.groups.push_back({group.name, group.desc, group.ranks, static_cast<int32_t>(group.ranks.size())});
+    }
+  }
+}
+
 void fill_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, IssuerLookup& lookup,
                       const std::vector<ProcessGroup>& known, const Steps& steps, FunctionSlots& slots,
                       RankPattern& pattern) {
@@ -184,6 +197,7 @@ void fill_collectives(const Trace& trace, const WindowClip& window, const Device
   give_peers(recvs, "c10d::recv");
   pattern.instances_seen = pattern.instances.size();
   pattern.groups = table.groups();
+  add_unused_groups(known, pattern);
   pattern.collectives = std::move(table.summaries());
   for (size_t i = 0; i < pattern.collectives.size(); ++i) {
     pattern.collectives[i].step_total_us = quantise_us(step_ns[i]);

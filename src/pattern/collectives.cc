@@ -34,34 +34,6 @@ int64_t take_integer(std::string_view& text) {
   return value;
 }
 
-// Sum over tensors of the product of their dimensions: innermost lists of integers are shapes, "[]" is no tensor.
-int64_t count_elements(std::string_view dims) {
-  int64_t total = 0;
-  int64_t product = 1;
-  bool in_shape = false;
-  while (!dims.empty()) {
-    const char c = dims.front();
-    if (c == '[') {
-      in_shape = false;
-      product = 1;
-      dims.remove_prefix(1);
-    } else if (c == ']') {
-      if (in_shape) {
-        total = saturating_add(total, product);
-      }
-      in_shape = false;
-      dims.remove_prefix(1);
-    } else if (c >= '0' && c <= '9') {
-      const int64_t extent = take_integer(dims);
-      product = saturating_multiply(product, std::max<int64_t>(extent, 0));
-      in_shape = true;
-    } else {
-      dims.remove_prefix(1);
-    }
-  }
-  return total;
-}
-
 }  // namespace
 
 bool is_collective_kernel(std::string_view raw_name) {
@@ -145,6 +117,34 @@ std::string_view first_dtype(std::string_view input_types) {
   const size_t open = input_types.find('"');
   const size_t close = open == std::string_view::npos ? open : input_types.find('"', open + 1);
   return close == std::string_view::npos ? std::string_view() : input_types.substr(open + 1, close - open - 1);
+}
+
+// Innermost lists of integers are shapes, "[]" is no tensor.
+int64_t count_elements(std::string_view dims) {
+  int64_t total = 0;
+  int64_t product = 1;
+  bool in_shape = false;
+  while (!dims.empty()) {
+    const char c = dims.front();
+    if (c == '[') {
+      in_shape = false;
+      product = 1;
+      dims.remove_prefix(1);
+    } else if (c == ']') {
+      if (in_shape) {
+        total = saturating_add(total, product);
+      }
+      in_shape = false;
+      dims.remove_prefix(1);
+    } else if (c >= '0' && c <= '9') {
+      const int64_t extent = take_integer(dims);
+      product = saturating_multiply(product, std::max<int64_t>(extent, 0));
+      in_shape = true;
+    } else {
+      dims.remove_prefix(1);
+    }
+  }
+  return total;
 }
 
 int64_t payload_bytes(const CollectiveArgs& args, const StringTable& names) {

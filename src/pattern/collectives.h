@@ -42,6 +42,9 @@ int64_t dtype_bytes(std::string_view dtype);
 /// The first dtype of a raw JSON "Input type" (["float", "Scalar"]); empty = none.
 std::string_view first_dtype(std::string_view input_types);
 
+/// Sum over tensors of the product of their dimensions, in raw JSON "Input Dims" ([[8, 4], [], [4]] → 36).
+int64_t count_elements(std::string_view dims);
+
 /// Payload of a collective by its own arguments: the larger of what goes in and out; −1 = not told.
 int64_t payload_bytes(const CollectiveArgs& args, const StringTable& names);
 

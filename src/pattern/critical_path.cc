@@ -24,6 +24,56 @@ bool does_training_work(const Trace& trace, const Track& track, bool gpu_job) {
   });
 }
 
+// Books the work of computing operators on a CPU job, but for those in `apart`.
+void book_leaf_work(const HostWalk& walk, std::span<const Segment> apart, Attribution& attribution) {
+  size_t next = 0;
+  for (const LeafWork& leaf : walk.leaf_work) {
+    while (next < apart.size() && apart[next].end_ns <= leaf.start_ns) {
+      ++next;
+    }
+    if (next == apart.size() || leaf.start_ns < apart[next].start_ns) {
+      attribution.add_work(leaf.start_ns, leaf.work);
+    }
+  }
+}
+
+// Counts the executions of kernels of which at least half ran while one of these did; both are sorted, the others
+// disjoint.
+void count_beside(std::span<const Segment> kernels, std::span<const Segment> others, FunctionSlots& slots) {
+  // Time of `others` before each of them.
+  std::vector<int64_t> before(others.size() + 1);
+  for (size_t i = 0; i < others.size(); ++i) {
+    before[i + 1] = before[i] + (others[i].end_ns - others[i].start_ns);
+  }
+  // Time of `others` before an instant; the first one that ends behind it is not before `from`.
+  const auto covered_until = [&](int64_t at_ns, size_t& from) {
+    size_t step = 1;
+    while (from + step <= others.size() && others[from + step - 1].end_ns <= at_ns) {
+      from += step;
+      step *= 2;
+    }
+    const auto found =
+        std::partition_point(others.begin() + static_cast<std::ptrdiff_t>(from),
+                             others.begin() + static_cast<std::ptrdiff_t>(std::min(from + step, others.size())),
+                             [&](const Segment& other) { return other.end_ns <= at_ns; });
+    from = static_cast<size_t>(found - others.begin());
+    const int64_t inside = from < others.size() ? std::max<int64_t>(at_ns - others[from].start_ns, 0) : 0;
+    return before[from] + inside;
+  };
+  size_t first = 0;
+  for (const Segment& kernel : kernels) {
+    const int64_t until_start = covered_until(kernel.start_ns, first);
+    size_t last = first;
+    const int64_t beside = covered_until(kernel.end_ns, last) - until_start;
+    const int64_t duration = kernel.end_ns - kernel.start_ns;
+    if (beside > 0 && beside >= duration - beside) {
+      Slot& slot = slots[kernel.slot];
+      ++slot.beside_executions;
+      slot.beside_ns += duration;
+    }
+  }
+}
+
 bool is_work(Leaf leaf) { return leaf == Leaf::kOperator || leaf == Leaf::kRuntime || leaf == Leaf::kSync; }
 
 TimeClass class_of_work(Leaf leaf, bool gpu_job) {
@@ -50,8 +100,12 @@ void book_critical_path(const Trace& trace, const WindowClip& window, const Mark
     slots.add_to_union(run.slot, run.start_ns, run.end_ns);
     (trace.tracks[run.track].device ? device_collectives : host_collectives).push_back({run.start_ns, run.end_ns, i});
   }
+  make_exclusive(device_collectives);
+  make_exclusive(host_collectives);
+  sort_segments(work.compute, slot_hashes);
+  sort_segments(work.memory, slot_hashes);
+  count_beside(work.compute, device_collectives, slots);
   const auto prepare = [&](std::vector<Segment>& segments) {
-    sort_segments(segments, slot_hashes);
     for (const Segment& segment : segments) {
       slots.add_to_union(segment.slot, segment.start_ns, segment.end_ns);
     }
@@ -59,8 +113,6 @@ void book_critical_path(const Trace& trace, const WindowClip& window, const Mark
   };
   prepare(work.compute);
   prepare(work.memory);
-  make_exclusive(device_collectives);
-  make_exclusive(host_collectives);
 
   const auto book_run = [&](int64_t from, int64_t to, uint32_t run) {
     work.runs[run].exposed_ns += to - from;
@@ -108,6 +160,9 @@ void book_critical_path(const Trace& trace, const WindowClip& window, const Mark
           },
           [](int64_t, int64_t, uint32_t) {});
     });
+    if (books) {
+      book_leaf_work(walk, {}, attribution);
+    }
     cover = unite(cover, worked);
   }
 
@@ -135,6 +190,7 @@ void book_critical_path(const Trace& trace, const WindowClip& window, const Mark
   };
   if (marks.has_main_track) {
     walk.run(trace.tracks[marks.main_track], book_leaf);
+    book_leaf_work(walk, fetches, attribution);
   } else {
     book_leaf(0, window.end_ns - window.start_ns, Leaf::kNone, kNoSlot);
   }

@@ -3,9 +3,11 @@
 #include <cstdint>
 #include <vector>
 
+#include "pattern/attribution.h"
 #include "pattern/function_slots.h"
 #include "pattern/pattern.h"
 #include "pattern/segments.h"
+#include "pattern/shapes.h"
 #include "pattern/window.h"
 #include "trace/trace.h"
 
@@ -43,8 +45,9 @@ struct DeviceWork {
   bool seen = false;                ///< device work exists, in the window or not
 };
 
-/// Gathers device work and collectives, and counts the executions of their functions.
-DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, DeviceRoles& roles, FunctionSlots& slots);
+/// Gathers device work and collectives, counts the executions of their functions, and books the work of steps.
+DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, DeviceRoles& roles, ElementCounts& elements,
+                              FunctionSlots& slots, Attribution& attribution);
 
 /// The kind of function that work of a role (not kUnknown or kNone) is.
 FunctionKind kind_of(DeviceRole role);

@@ -52,6 +52,9 @@ void merge_into_rest(FunctionPattern& rest, const Slot& slot, int64_t exposed_ns
   rest.exposed_ns += exposed_ns;
   rest.longest_ns = std::max(rest.longest_ns, slot.longest_ns);
   rest.bytes = saturating_add(rest.bytes, slot.bytes);
+  rest.work += slot.work;
+  rest.beside_executions += slot.beside_executions;
+  rest.beside_ns = saturating_add(rest.beside_ns, slot.beside_ns);
   rest.durations.merge(slot.durations);
 }
 
@@ -138,17 +141,19 @@ std::vector<uint32_t> fill_functions(const FunctionSlots& slots, const Attributi
     if (s.largest_shape != 0) {
       function.shape = static_cast<uint32_t>(hash_combine(s.smallest_shape, s.largest_shape));
     }
+    function.shapes = s.shapes.count();
+    function.work = s.work;
+    function.beside_executions = s.beside_executions;
+    function.beside_ns = s.beside_ns;
     pattern.functions.push_back(std::move(function));
     kept_slots.push_back(item.slot);
   }
   return kept_slots;
 }
 
-void fill_hardware(const Attribution& attribution, const std::vector<uint32_t>& kept_slots, const SampleSet& samples,
-                   const std::string& machine, RankPattern& pattern) {
-  const std::vector<const SampleSeries*> series =
-      relevant_series(samples, pattern.rank, pattern.host, machine, pattern.gpu);
-  const int64_t origin_ns = samples.base_unix_ns - pattern.window_start_unix_ns;
+void fill_hardware(const Attribution& attribution, const std::vector<uint32_t>& kept_slots,
+                   std::span<const SampleSeries* const> series, int64_t base_unix_ns, RankPattern& pattern) {
+  const int64_t origin_ns = saturating_subtract(base_unix_ns, pattern.window_start_unix_ns);
   const size_t count = std::min(pattern.functions.size(), kMostFunctionsWithHardware);
   for (size_t i = 0; i < count && !series.empty(); ++i) {
     FunctionPattern& function = pattern.functions[i];

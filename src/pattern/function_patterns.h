@@ -1,6 +1,7 @@
 #pragma once
 
-#include <string>
+#include <cstdint>
+#include <span>
 #include <vector>
 
 #include "pattern/attribution.h"
@@ -16,8 +17,9 @@ namespace eroica {
 std::vector<uint32_t> fill_functions(const FunctionSlots& slots, const Attribution& attribution, const IssuedNs& issued,
                                      NameTable& names, RankPattern& pattern);
 
-/// Adds to the most exposed functions their use of the signals that can say something about their kind.
+/// Adds to the most exposed functions their use of those of these signals that can say something about their kind. The
+/// samples' times count from `base_unix_ns`.
 void fill_hardware(const Attribution& attribution, const std::vector<uint32_t>& function_slots,
-                   const SampleSet& samples, const std::string& machine, RankPattern& pattern);
+                   std::span<const SampleSeries* const> series, int64_t base_unix_ns, RankPattern& pattern);
 
 }  // namespace eroica

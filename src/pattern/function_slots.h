@@ -11,6 +11,7 @@
 #include "base/string_table.h"
 #include "pattern/identity.h"
 #include "pattern/pattern.h"
+#include "pattern/shapes.h"
 
 namespace eroica {
 
@@ -33,6 +34,10 @@ struct Slot {
   int64_t bytes = 0;
   uint64_t smallest_shape = UINT64_MAX;  ///< with largest_shape: a fingerprint of the set of shapes, order-free
   uint64_t largest_shape = 0;
+  DistinctShapes shapes;
+  double work = 0;
+  uint64_t beside_executions = 0;
+  int64_t beside_ns = 0;
   QuantileSketch durations;
   QuantileSketch::Places places{};  ///< in durations
 };
@@ -73,6 +78,7 @@ class FunctionSlots {
     Slot& s = slots_[slot];
     s.smallest_shape = std::min(s.smallest_shape, shape_hash);
     s.largest_shape = std::max(s.largest_shape, shape_hash);
+    s.shapes.add(shape_hash);
   }
 
   /// The function's hash as it goes over the wire.

@@ -176,6 +176,35 @@ std::vector<Interval> critical_parts(const Pieces& all, std::span<const Interval
   return union_of(std::move(critical));
 }
 
+struct Spread {
+  double mean = 0;
+  double deviation = 0;
+  int64_t covered_ns = 0;
+};
+
+/// Of disjoint pieces, weighing each by its length.
+Spread spread_of(std::span<const Piece> pieces) {
+  double time = 0;
+  double weighted = 0;
+  uint64_t covered_ns = 0;
+  for (const Piece& piece : pieces) {
+    time += piece.length();
+    weighted += piece.length() * piece.value;
+    covered_ns += length_ns(piece.start_ns, piece.end_ns);  // disjoint, so it cannot overflow
+  }
+  Spread spread;
+  spread.covered_ns = static_cast<int64_t>(std::min<uint64_t>(covered_ns, INT64_MAX));
+  if (time <= 0) return spread;
+  spread.mean = weighted / time;
+
+  double squares = 0;
+  for (const Piece& piece : pieces) {
+    squares += piece.length() * (piece.value - spread.mean) * (piece.value - spread.mean);
+  }
+  spread.deviation = std::sqrt(squares / time);
+  return spread;
+}
+
 /// `text` without `prefix`, if it has it.
 std::optional<std::string_view> after(std::string_view text, std::string_view prefix) {
   if (!text.starts_with(prefix)) return std::nullopt;
@@ -254,6 +283,21 @@ std::vector<const SampleSeries*> relevant_series(const SampleSet& samples, int32
   return relevant;
 }
 
+SignalUse signal_use(const SampleSeries& series, int64_t series_origin_ns, int64_t window_ns) {
+  SignalUse use{.metric = series.metric, .entity = series.entity, .unit = series.unit};
+  std::vector<Piece> pieces;
+  Pieces(series, series_origin_ns).overlapping(0, window_ns, pieces);
+  if (pieces.empty()) return use;
+  const Spread spread = spread_of(pieces);
+  use.mean = spread.mean;
+  use.deviation = spread.deviation;
+  use.covered_ns = spread.covered_ns;
+  const auto [least, most] = std::ranges::minmax_element(pieces, {}, &Piece::value);
+  use.minimum = least->value;
+  use.maximum = most->value;
+  return use;
+}
+
 HardwareUse hardware_use(const SampleSeries& series, int64_t series_origin_ns, std::span<const Interval> executions,
                          uint32_t longest_zero_run) {
   HardwareUse use{.metric = series.metric, .entity = series.entity, .unit = series.unit};
@@ -266,23 +310,10 @@ HardwareUse hardware_use(const SampleSeries& series, int64_t series_origin_ns, s
     critical.insert(critical.end(), pieces.begin(), pieces.end());
   }
 
-  double time = 0;
-  double weighted = 0;
-  uint64_t covered_ns = 0;
-  for (const Piece& piece : critical) {
-    time += piece.length();
-    weighted += piece.length() * piece.value;
-    covered_ns += length_ns(piece.start_ns, piece.end_ns);  // disjoint, so it cannot overflow
-  }
-  use.covered_ns = static_cast<int64_t>(std::min<uint64_t>(covered_ns, INT64_MAX));
-  if (time <= 0) return use;
-  use.mean = weighted / time;
-
-  double squares = 0;
-  for (const Piece& piece : critical) {
-    squares += piece.length() * (piece.value - use.mean) * (piece.value - use.mean);
-  }
-  use.deviation = std::sqrt(squares / time);
+  const Spread spread = spread_of(critical);
+  use.mean = spread.mean;
+  use.deviation = spread.deviation;
+  use.covered_ns = spread.covered_ns;
   return use;
 }
 

@@ -40,6 +40,10 @@ std::vector<const SampleSeries*> relevant_series(const SampleSet& samples, int32
 HardwareUse hardware_use(const SampleSeries& series, int64_t series_origin_ns, std::span<const Interval> executions,
                          uint32_t longest_zero_run = 5);
 
+/// What a series says over the window [0, window_ns), weighing samples as hardware_use does. Without any sample in it,
+/// covered_ns is 0.
+SignalUse signal_use(const SampleSeries& series, int64_t series_origin_ns, int64_t window_ns);
+
 inline constexpr size_t kMaxCriticalExecutions = 4096;
 
 }  // namespace eroica

@@ -35,8 +35,13 @@ HostWalk::NameClass HostWalk::classify(std::string_view name) {
   return is_sync_call(name) ? kSyncCall : kPlain;
 }
 
-HostWalk::HostWalk(const Trace& trace, FunctionSlots& slots, WindowClip window, bool gpu_job)
-    : trace_(&trace), slots_(&slots), window_(window), gpu_job_(gpu_job), class_by_name_(trace.names.size()) {
+HostWalk::HostWalk(const Trace& trace, FunctionSlots& slots, ElementCounts& elements, WindowClip window, bool gpu_job)
+    : trace_(&trace),
+      slots_(&slots),
+      elements_(&elements),
+      window_(window),
+      gpu_job_(gpu_job),
+      class_by_name_(trace.names.size()) {
   const auto count = [&](Category category) { return trace.category_count[static_cast<size_t>(category)]; };
   launches.reserve(count(Category::kRuntime) + count(Category::kDriver));
   operators.reserve(count(Category::kOperator));
@@ -87,6 +92,9 @@ void HostWalk::close(const Frame& frame, int64_t at_ns) {
     return;
   }
   slots_->add_execution(frame.slot, end - start);
+  if (frame.work > 0 && !frame.calls_work) {
+    leaf_work.push_back({frame.start_ns - window_.start_ns, frame.work});
+  }
   if (slot.open == 0) {
     slot.total_ns += end - start;
     if (frame.user != kNoSlot && frame.user != frame.slot) {
@@ -127,8 +135,9 @@ void HostWalk::add_launch(const Event& event) {
 
 void HostWalk::add_args(const Event& event, Role role, Frame& frame) {
   const OpArgs& args = trace_->op_args[event.detail];
-  if (const uint64_t shape = trace_->names.text_hash(args.input_dims); shape != 0) {
-    slots_->add_shape(frame.slot, shape);
+  if (args.input_dims != 0 && frame.start_ns <= window_.end_ns && frame.end_ns >= window_.start_ns) {
+    slots_->add_shape(frame.slot, trace_->names.text_hash(args.input_dims));
+    add_work(role, elements_->of(args.input_dims), frame);
   }
   if (frame.python == kNoSlot && args.call_stack != 0) {
     set_python(frame, slots_->call_stack(args.call_stack));
@@ -137,6 +146,18 @@ void HostWalk::add_args(const Event& event, Role role, Frame& frame) {
                                (frame.comm == 0 || trace_->op_args[frame.comm].collective == 0))) {
     frame.comm = event.detail;
   }
+}
+
+void HostWalk::add_work(Role role, double work, Frame& frame) {
+  (*slots_)[frame.slot].work += work;
+  if (role.kind != FunctionKind::kCompute || work <= 0) {
+    return;
+  }
+  frame.work = work;
+  if (frame.worker != kNoFrame) {
+    stack_[frame.worker].calls_work = true;
+  }
+  frame.worker = static_cast<uint32_t>(stack_.size() - 1);
 }
 
 void HostWalk::add_operator(const Event& event, Role role, Frame& frame) {
@@ -173,6 +194,8 @@ void HostWalk::push(const Event& event, Role role) {
   }
   Frame& frame = stack_.emplace_back(stack_.back());
   frame.leaf = role.leaf;
+  frame.work = 0;
+  frame.calls_work = false;
   frame.start_ns = event.start_ns;
   // Ends differ by rounding between what Python and the operators recorded; a child never outlives its parent.
   frame.end_ns = std::min(event.end_ns(), frame.end_ns);

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "pattern/function_slots.h"
+#include "pattern/shapes.h"
 #include "pattern/window.h"
 #include "trace/trace.h"
 
@@ -49,10 +50,16 @@ struct ForwardOp {
   uint32_t issuer;
 };
 
+/// A computing operator on a CPU job that called no other.
+struct LeafWork {
+  int64_t start_ns;  ///< since the window's start
+  double work;       ///< elements of its inputs
+};
+
 /// Gathers one thread's call tree: executions, total and self time of its functions, and its launches.
 class HostWalk {
  public:
-  HostWalk(const Trace& trace, FunctionSlots& slots, WindowClip window, bool gpu_job);
+  HostWalk(const Trace& trace, FunctionSlots& slots, ElementCounts& elements, WindowClip window, bool gpu_job);
 
   /// Walks a sorted host track. Collectives that run on the host (gloo:*) are left out: they overlap without nesting.
   /// Calls sink(from_ns, to_ns, leaf, slot) in order of time, without gaps, for the whole window, [from, to) since its
@@ -64,10 +71,12 @@ class HostWalk {
   std::vector<ForwardOp> forward_ops;
   std::vector<CommCall> comm_calls;
   std::vector<OperatorIssuer> operators;
+  std::vector<LeafWork> leaf_work;  ///< of the track walked last, by start
   /// Time of operators per (operator slot, user's Python slot), for naming the lines that run them.
   std::unordered_map<uint64_t, int64_t> issued_ns;
 
  private:
+  static constexpr uint32_t kNoFrame = 0xffffffff;
   struct Frame {
     int64_t start_ns = INT64_MIN;
     int64_t end_ns = INT64_MAX;
@@ -77,6 +86,9 @@ class HostWalk {
     uint32_t user = kNoSlot;            // innermost slot of the user's Python code
     uint32_t sequence = Event::kNoId;
     uint32_t comm = 0;
+    uint32_t worker = kNoFrame;  // place of the innermost computing operator with work, itself included
+    double work = 0;             // of a computing operator
+    bool calls_work = false;     // a computing operator: it called another one
     Leaf leaf = Leaf::kNone;
   };
   struct Role {
@@ -99,6 +111,7 @@ class HostWalk {
   void set_python(Frame& frame, uint32_t slot) const;
   void add_launch(const Event& event);
   void add_args(const Event& event, Role role, Frame& frame);
+  void add_work(Role role, double work, Frame& frame);
   void add_operator(const Event& event, Role role, Frame& frame);
   [[nodiscard]] size_t frames_to_keep(uint32_t python_parent) const;
   bool is_standing(const Event& event);
@@ -110,6 +123,7 @@ class HostWalk {
 
   const Trace* trace_;
   FunctionSlots* slots_;
+  ElementCounts* elements_;
   WindowClip window_;
   bool gpu_job_;
   int64_t at_ns_ = 0;                     // in the window
@@ -147,6 +161,7 @@ template <typename Sink>
 void HostWalk::run(const Track& track, Sink sink) {
   at_ns_ = window_.start_ns;
   stack_.assign(1, Frame{});
+  leaf_work.clear();
   standing_ = true;
   standing_ns_ = track.events.empty() ? 0 : track.events[0].start_ns;
   for (const Event& event : track.events) {

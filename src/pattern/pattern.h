@@ -67,6 +67,19 @@ struct HardwareUse {
   bool operator==(const HardwareUse&) const = default;
 };
 
+/// One hardware signal of an entity that tells about the rank, over the whole window, weighted by time.
+struct SignalUse {
+  std::string metric;
+  std::string entity;
+  std::string unit;
+  double mean = 0;
+  double deviation = 0;
+  double minimum = 0;
+  double maximum = 0;
+  int64_t covered_ns = 0;  ///< time of the window that had samples
+  bool operator==(const SignalUse&) const = default;
+};
+
 /// Line of user code that made a function run.
 struct Issuer {
   uint64_t name = 0;  ///< Python function in the NameTable, 0 = unknown
@@ -74,6 +87,8 @@ struct Issuer {
   int64_t ns = 0;     ///< total time of executions that it issued
   bool operator==(const Issuer&) const = default;
 };
+
+inline constexpr uint32_t kMostShapes = 64;
 
 /// One function on one rank in one window.
 struct FunctionPattern {
@@ -92,6 +107,10 @@ struct FunctionPattern {
   std::vector<HardwareUse> hardware;      ///< sorted by metric, entity
   std::vector<uint32_t> step_exposed_us;  ///< per step of RankPattern::steps, quantised; only for those that matter
   uint32_t shape = 0;                     ///< fingerprint of launch shapes / input shapes over executions, order-free
+  uint32_t shapes = 0;                    ///< how many distinct shapes, at most kMostShapes; 0 = none were told
+  double work = 0;  ///< sum over executions: elements of all inputs (operators), threads launched (kernels)
+  uint64_t beside_executions = 0;  ///< GPU kernels: executions of which half or more ran while a collective did
+  int64_t beside_ns = 0;           ///< … and their summed durations
   bool operator==(const FunctionPattern&) const = default;
 };
 
@@ -103,6 +122,7 @@ struct StepPattern {
   bool irregular = false;
   Budget budget{};
   int64_t fetch_ns = 0;  ///< wall time of the training thread inside dataloader fetches, hidden by the device or not
+  double work = 0;       ///< FunctionPattern::work of the compute that began in the step
   bool operator==(const StepPattern&) const = default;
 };
 
@@ -167,6 +187,7 @@ struct RankPattern {
   Budget budget{};                                         ///< of the whole window
   std::vector<FunctionPattern> functions;                  ///< by exposed time, then total, then name
   std::array<FunctionPattern, kFunctionKindCount> rest{};  ///< what was left out of `functions`, summed by kind
+  std::vector<SignalUse> signals;                          ///< sorted by metric, entity
   std::vector<GroupPattern> groups;
   std::vector<CollectiveSummary> collectives;
   std::vector<CollectiveInstance> instances;  ///< complete, or a sample: see instance_sampling

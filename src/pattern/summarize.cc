@@ -11,9 +11,12 @@
 #include "pattern/device_work.h"
 #include "pattern/function_patterns.h"
 #include "pattern/function_slots.h"
+#include "pattern/hardware.h"
 #include "pattern/host_walk.h"
 #include "pattern/issuers.h"
 #include "pattern/segments.h"
+#include "pattern/shapes.h"
+#include "pattern/signals.h"
 #include "pattern/window.h"
 #include "steps/marks.h"
 
@@ -46,6 +49,7 @@ void fill_steps(const Steps& steps, const std::vector<Segment>& fetches, const W
     out.complete = step.complete;
     out.irregular = step.irregular;
     out.budget = attribution.step_budgets()[i];
+    out.work = attribution.step_work()[i];
     cursor.split(
         out.start_ns, out.start_ns + out.duration_ns, [](int64_t, int64_t) {},
         [&](int64_t from, int64_t to, uint32_t) { out.fetch_ns += to - from; });
@@ -74,6 +78,7 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   pattern.world_size = input.world_size >= 0 ? input.world_size : trace.metadata.world_size;
   pattern.job_id = input.job_id;
   pattern.labels = input.rank.labels;
+  pattern.labels.insert(input.host_labels.begin(), input.host_labels.end());
   pattern.category_ns = trace.category_ns;
   pattern.category_count = trace.category_count;
   pattern.import = {trace.timed_events, trace.text_bytes, trace.defects, {}};
@@ -99,7 +104,8 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   Attribution attribution(window_ns, steps.steps, window.start_ns, has_samples);
 
   DeviceRoles roles(trace.names);
-  DeviceWork work = gather_device_work(trace, window, roles, slots);
+  ElementCounts elements(trace.names);
+  DeviceWork work = gather_device_work(trace, window, roles, elements, slots, attribution);
   const bool gpu_job = work.seen;
   pattern.gpu_job = gpu_job;
   pattern.gpu = input.rank.gpu >= 0 ? input.rank.gpu : work.device;
@@ -108,7 +114,7 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
     pattern.device = trace.metadata.devices[device < trace.metadata.devices.size() ? device : 0];
   }
 
-  HostWalk walk(trace, slots, window, gpu_job);
+  HostWalk walk(trace, slots, elements, window, gpu_job);
   const std::vector<Segment> fetches = fetches_of(marks, window);
   book_critical_path(trace, window, marks, fetches, work, walk, slots, attribution);
 
@@ -120,10 +126,14 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   fill_collectives(trace, window, work, lookup, known_groups(trace, input), steps, slots, pattern);
   fill_steps(steps, fetches, window, attribution, pattern);
   const std::vector<uint32_t> function_slots = fill_functions(slots, attribution, issued, names, pattern);
-  if (input.samples != nullptr) {
-    fill_hardware(attribution, function_slots, *input.samples, input.machine, pattern);
+  for (const SampleSet* samples : {input.samples, &trace.samples}) {
+    if (samples != nullptr) {
+      const std::vector<const SampleSeries*> series =
+          relevant_series(*samples, pattern.rank, pattern.host, input.machine, pattern.gpu);
+      fill_hardware(attribution, function_slots, series, samples->base_unix_ns, pattern);
+      add_signals(series, samples->base_unix_ns, pattern);
+    }
   }
-  fill_hardware(attribution, function_slots, trace.samples, input.machine, pattern);
   return pattern;
 }
 

@@ -1,6 +1,9 @@
 #pragma once
 
+#include <map>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "pattern/pattern.h"
 #include "trace/bundle.h"
@@ -11,6 +14,7 @@ namespace eroica {
 struct SummarizeInput {
   RankInput rank;       ///< who this is (its rank may still be unknown)
   std::string machine;  ///< of the rank's host, where it shares one with other hosts; empty = none
+  std::map<std::string, std::string> host_labels;  ///< of the rank's host; the rank's own win
   std::string job_id;
   int32_t world_size = -1;
   std::optional<WindowSpec> window;    ///< absent: first event's start to last event's start

@@ -31,6 +31,9 @@ class Decoder {
       read_function(row, function);
     }
     read_rest();
+    for (const wire::SignalUse& row : message_.signals()) {
+      read_signal(row);
+    }
     for (const wire::Group& row : message_.groups()) {
       read_group(row);
     }
@@ -57,6 +60,30 @@ class Decoder {
       return 0;
     }
     return static_cast<int64_t>(value);
+  }
+
+  double number(float value, std::string_view what) {
+    if (!std::isfinite(value)) {
+      fail(fmt::format("{} is no number", what));
+      return 0;
+    }
+    return value;
+  }
+
+  double positive_number(float value, std::string_view what) {
+    if (!(value >= 0)) {
+      fail(fmt::format("{} is out of range", what));
+      return 0;
+    }
+    return number(value, what);
+  }
+
+  int64_t from_us(uint64_t value, std::string_view what) {
+    if (value > static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / 1000) {
+      fail(fmt::format("{} is out of range", what));
+      return 0;
+    }
+    return static_cast<int64_t>(value) * 1000;
   }
 
   int32_t small_value(uint32_t value, std::string_view what) {
@@ -182,7 +209,8 @@ class Decoder {
     const int count = columns.number_delta_size();
     if (columns.start_delta_ns_size() != count || columns.duration_ns_size() != count ||
         columns.flags_size() != count || columns.fetch_ns_size() != count ||
-        static_cast<size_t>(columns.budget_ns_size()) != static_cast<size_t>(count) * kTimeClassCount) {
+        static_cast<size_t>(columns.budget_ns_size()) != static_cast<size_t>(count) * kTimeClassCount ||
+        (columns.work_size() != 0 && columns.work_size() != count)) {
       fail("the columns of steps differ in length");
       return;
     }
@@ -194,6 +222,7 @@ class Decoder {
       step.complete = (columns.flags(i) & kStepCut) == 0;
       step.irregular = (columns.flags(i) & kStepIrregular) != 0;
       step.fetch_ns = signed_value(columns.fetch_ns(i), "a step's fetch time");
+      step.work = columns.work_size() == 0 ? 0 : positive_number(columns.work(i), "a step's work");
       for (size_t time_class = 0; time_class < kTimeClassCount; ++time_class) {
         const int at = static_cast<int>(time_class) * count + i;
         step.budget[time_class] = signed_value(columns.budget_ns(at), "a step's budget");
@@ -219,21 +248,18 @@ class Decoder {
     function.bytes = signed_value(row.bytes(), "bytes");
     function.durations = sketch(row.durations());
     function.shape = row.shape();
+    function.shapes = std::min(row.shapes(), kMostShapes);
+    function.work = positive_number(row.work(), "a function's work");
+    function.beside_executions = row.beside_executions();
+    function.beside_ns = signed_value(row.beside_ns(), "beside_ns");
     for (const wire::Issuer& issuer : row.issuers()) {
       function.issuers.push_back(
           {name(issuer.name()), small_value(issuer.line(), "a line"), signed_value(issuer.ns(), "an issuer's time")});
     }
     for (const wire::HardwareUse& use : row.hardware()) {
-      if (!std::isfinite(use.mean()) || !std::isfinite(use.deviation())) {
-        fail("a hardware mean or deviation is no number");
-      }
-      const uint64_t most_us = static_cast<uint64_t>(std::numeric_limits<int64_t>::max()) / 1000;
-      if (use.covered_us() > most_us) {
-        fail("covered_us is out of range");
-        return;
-      }
-      function.hardware.push_back({text(use.metric()), text(use.entity()), text(use.unit()), use.mean(),
-                                   use.deviation(), static_cast<int64_t>(use.covered_us()) * 1000});
+      function.hardware.push_back(
+          {text(use.metric()), text(use.entity()), text(use.unit()), number(use.mean(), "a hardware mean"),
+           number(use.deviation(), "a hardware deviation"), from_us(use.covered_us(), "a hardware covered_us")});
     }
     function.step_exposed_us = series(row.step_exposed_delta_us());
   }
@@ -252,6 +278,13 @@ class Decoder {
       }
       pattern_.rest[kind] = std::move(rest);
     }
+  }
+
+  void read_signal(const wire::SignalUse& row) {
+    pattern_.signals.push_back(
+        {text(row.metric()), text(row.entity()), text(row.unit()), number(row.mean(), "a signal's mean"),
+         number(row.deviation(), "a signal's deviation"), number(row.minimum(), "a signal's minimum"),
+         number(row.maximum(), "a signal's maximum"), from_us(row.covered_us(), "a signal's covered_us")});
   }
 
   void read_group(const wire::Group& row) {

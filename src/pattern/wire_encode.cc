@@ -24,6 +24,8 @@ float finite(double value) {
   return std::isnan(value) ? 0.0F : static_cast<float>(std::clamp(value, -kMost, kMost));
 }
 
+float not_negative(double value) { return std::max(0.0F, finite(value)); }
+
 /// Differences wrap as unsigned numbers do; adding them up again wraps back.
 int64_t difference(int64_t value, int64_t before) {
   return static_cast<int64_t>(static_cast<uint64_t>(value) - static_cast<uint64_t>(before));
@@ -87,6 +89,10 @@ void write_function(const FunctionPattern& function, Tables& tables, wire::Funct
   message->set_longest_ns(not_negative(function.longest_ns));
   message->set_bytes(not_negative(function.bytes));
   message->set_shape(function.shape);
+  message->set_shapes(std::min(function.shapes, kMostShapes));
+  message->set_work(not_negative(function.work));
+  message->set_beside_executions(function.beside_executions);
+  message->set_beside_ns(not_negative(function.beside_ns));
   if (!function.durations.buckets().empty()) {
     write_sketch(function.durations, message->mutable_durations());
   }
@@ -110,7 +116,19 @@ void write_function(const FunctionPattern& function, Tables& tables, wire::Funct
 
 bool is_empty(const FunctionPattern& rest) {
   return rest.executions == 0 && rest.total_ns <= 0 && rest.self_ns <= 0 && rest.exposed_ns <= 0 &&
-         rest.longest_ns <= 0 && rest.bytes <= 0 && rest.durations.buckets().empty();
+         rest.longest_ns <= 0 && rest.bytes <= 0 && not_negative(rest.work) <= 0 && rest.beside_executions == 0 &&
+         rest.beside_ns <= 0 && rest.durations.buckets().empty();
+}
+
+void write_signal(const SignalUse& use, Tables& tables, wire::SignalUse* message) {
+  message->set_metric(tables.string(use.metric));
+  message->set_entity(tables.string(use.entity));
+  message->set_unit(tables.string(use.unit));
+  message->set_mean(finite(use.mean));
+  message->set_deviation(finite(use.deviation));
+  message->set_minimum(finite(use.minimum));
+  message->set_maximum(finite(use.maximum));
+  message->set_covered_us(not_negative(use.covered_ns) / 1000);
 }
 
 void write_steps(const std::vector<StepPattern>& steps, wire::Steps* message) {
@@ -126,6 +144,11 @@ void write_steps(const std::vector<StepPattern>& steps, wire::Steps* message) {
   for (size_t time_class = 0; time_class < kTimeClassCount; ++time_class) {
     for (const StepPattern& step : steps) {
       message->add_budget_ns(not_negative(step.budget[time_class]));
+    }
+  }
+  if (std::any_of(steps.begin(), steps.end(), [](const StepPattern& step) { return not_negative(step.work) > 0; })) {
+    for (const StepPattern& step : steps) {
+      message->add_work(not_negative(step.work));
     }
   }
 }
@@ -237,6 +260,9 @@ std::string serialize(const RankPattern& pattern) {
     if (!is_empty(rest)) {
       write_function(rest, tables, message.add_rest());
     }
+  }
+  for (const SignalUse& use : pattern.signals) {
+    write_signal(use, tables, message.add_signals());
   }
   for (const GroupPattern& group : pattern.groups) {
     write_group(group, message.add_groups());

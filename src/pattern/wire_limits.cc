@@ -1,6 +1,8 @@
 #include "pattern/wire_limits.h"
 
 #include <algorithm>
+#include <array>
+#include <cmath>
 #include <limits>
 #include <numeric>
 #include <tuple>
@@ -10,6 +12,7 @@
 
 #include "base/saturate.h"
 #include "pattern/instance_sampling.h"
+#include "pattern/signals.h"
 #include "pattern/text.h"
 
 namespace eroica {
@@ -49,6 +52,9 @@ void add_to_rest(FunctionPattern& rest, const FunctionPattern& function) {
   rest.self_ns = saturating_add(rest.self_ns, function.self_ns);
   rest.exposed_ns = saturating_add(rest.exposed_ns, function.exposed_ns);
   rest.bytes = saturating_add(rest.bytes, function.bytes);
+  rest.work += function.work;
+  rest.beside_executions = saturating_add(rest.beside_executions, function.beside_executions);
+  rest.beside_ns = saturating_add(rest.beside_ns, function.beside_ns);
   rest.longest_ns = std::max(rest.longest_ns, function.longest_ns);
   rest.durations.merge(function.durations);
 }
@@ -65,6 +71,10 @@ FunctionPattern kept_function(const FunctionPattern& function, size_t place, siz
   kept.longest_ns = function.longest_ns;
   kept.bytes = function.bytes;
   kept.shape = function.shape;
+  kept.shapes = function.shapes;
+  kept.work = function.work;
+  kept.beside_executions = function.beside_executions;
+  kept.beside_ns = function.beside_ns;
   kept.durations = function.durations;
   kept.durations.compact(place < limits.fine_sketches ? limits.sketch_buckets : limits.sketch_buckets / 3);
   if (place < limits.with_series) {
@@ -214,16 +224,31 @@ void reduce_steps(const RankPattern& from, const WireLimits& limits, RankPattern
   to.step_note = clean_text(to.step_note, kMaxNoteBytes);
 }
 
+bool tells_versions(std::string_view label) {
+  static constexpr std::array<std::string_view, 6> kKeys = {"cuda", "driver", "gpu_model", "kernel", "nccl", "torch"};
+  return label.starts_with("env.") || std::find(kKeys.begin(), kKeys.end(), label) != kKeys.end();
+}
+
+void reduce_signals(const RankPattern& from, const WireLimits& limits, RankPattern& to) {
+  const auto number = [](double value) { return std::isfinite(value) ? value : 0; };
+  for (const SignalUse& use : from.signals) {
+    to.signals.push_back({clean_text(use.metric, kMaxWordBytes), clean_text(use.entity, kMaxIdentityBytes),
+                          clean_text(use.unit, kMaxWordBytes), number(use.mean), number(use.deviation),
+                          number(use.minimum), number(use.maximum), use.covered_ns});
+  }
+  sort_signals(to.signals);
+  keep_signals(to.signals, limits.signals);
+}
+
 void reduce_words(const RankPattern& from, const WireLimits& limits, RankPattern& to) {
   to.host = clean_text(from.host, kMaxIdentityBytes);
   to.job_id = clean_text(from.job_id, kMaxIdentityBytes);
   to.device = clean_text(from.device, kMaxIdentityBytes);
-  if (limits.notes > 0) {
+  for (const bool first : {true, false}) {
     for (const auto& [key, value] : from.labels) {
-      if (to.labels.size() == kMaxLabels) {
-        break;
+      if (tells_versions(key) == first && to.labels.size() < limits.labels) {
+        to.labels.emplace(clean_text(key, kMaxLabelKeyBytes), clean_text(value, kMaxLabelValueBytes));
       }
-      to.labels.emplace(clean_text(key, kMaxLabelKeyBytes), clean_text(value, kMaxLabelValueBytes));
     }
   }
   for (size_t i = 0; i < std::min(from.import.notes.size(), limits.notes); ++i) {
@@ -233,20 +258,21 @@ void reduce_words(const RankPattern& from, const WireLimits& limits, RankPattern
 
 std::vector<WireLimits> make_limits() {
   constexpr size_t kAll = std::numeric_limits<size_t>::max();
-  // functions, with series, with hardware, fine sketches, buckets, instances, steps, groups, collectives, notes
+  // functions, with series, with hardware, fine sketches, buckets, instances, steps, groups, collectives, notes,
+  // labels, signals
   std::vector<WireLimits> all{
-      {1024, kAll, kAll, kAll, 40, 4096, 512, 128, 256, kMaxNotes},
-      {768, 256, 256, 128, 40, 4096, 512, 128, 256, kMaxNotes},
-      {512, 128, 192, 128, 32, 3600, 512, 128, 192, kMaxNotes},
-      {384, 96, 128, 96, 24, 3000, 512, 96, 160, kMaxNotes},
-      {320, 80, 112, 80, 24, 2400, 512, 96, 128, kMaxNotes},
-      {256, 64, 96, 64, 24, 2000, 512, 64, 96, kMaxNotes},
-      {224, 64, 96, 64, 24, 1700, 512, 64, 96, kMaxNotes},
-      {192, 48, 80, 64, 24, 1500, 512, 64, 96, kMaxNotes},
-      {160, 48, 72, 48, 24, 1500, 512, 64, 64, kMaxNotes},
-      {144, 48, 64, 48, 20, 1500, 512, 48, 64, kMaxNotes},
-      {128, 40, 64, 48, 16, 1500, 512, 48, 64, kMaxNotes},
-      {128, 32, 48, 32, 16, 1250, 448, 48, 64, 8},
+      {1024, kAll, kAll, kAll, 40, 4096, 512, 128, 256, kMaxNotes, kMaxLabels, kMostSignals},
+      {768, 256, 256, 128, 40, 4096, 512, 128, 256, kMaxNotes, kMaxLabels, kMostSignals},
+      {512, 128, 192, 128, 32, 3600, 512, 128, 192, kMaxNotes, kMaxLabels, kMostSignals},
+      {384, 96, 128, 96, 24, 3000, 512, 96, 160, kMaxNotes, kMaxLabels, kMostSignals},
+      {320, 80, 112, 80, 24, 2400, 512, 96, 128, kMaxNotes, kMaxLabels, kMostSignals},
+      {256, 64, 96, 64, 24, 2000, 512, 64, 96, kMaxNotes, kMaxLabels, kMostSignals},
+      {224, 64, 96, 64, 24, 1700, 512, 64, 96, kMaxNotes, kMaxLabels, 128},
+      {192, 48, 80, 64, 24, 1500, 512, 64, 96, kMaxNotes, kMaxLabels, 112},
+      {160, 48, 72, 48, 24, 1500, 512, 64, 64, kMaxNotes, kMaxLabels, 96},
+      {144, 48, 64, 48, 20, 1500, 512, 48, 64, kMaxNotes, kMaxLabels, 96},
+      {128, 40, 64, 48, 16, 1500, 512, 48, 64, kMaxNotes, kMaxLabels, 80},
+      {128, 32, 48, 32, 16, 1250, 448, 48, 64, 8, 48, 64},
   };
   while (all.back().functions > 4) {
     const WireLimits& before = all.back();
@@ -254,9 +280,10 @@ std::vector<WireLimits> make_limits() {
     all.push_back({less(before.functions), less(before.with_series), less(before.with_hardware),
                    less(before.fine_sketches), std::max<size_t>(less(before.sketch_buckets), 6), less(before.instances),
                    std::max<size_t>(less(before.steps), 16), std::max<size_t>(less(before.groups), 8),
-                   std::max<size_t>(less(before.collectives), 8), 4});
+                   std::max<size_t>(less(before.collectives), 8), 4, std::max<size_t>(less(before.labels), 24),
+                   std::max<size_t>(less(before.signals), 24)});
   }
-  all.push_back({0, 0, 0, 0, 6, 0, 16, 8, 8, 0});
+  all.push_back({0, 0, 0, 0, 6, 0, 16, 8, 8, 0, 0, 0});
   return all;
 }
 
@@ -283,6 +310,7 @@ RankPattern reduce(const RankPattern& pattern, const WireLimits& limits) {
   kept.import.bytes = pattern.import.bytes;
   kept.import.defects = pattern.import.defects;
   reduce_words(pattern, limits, kept);
+  reduce_signals(pattern, limits, kept);
   reduce_steps(pattern, limits, kept);
   reduce_functions(pattern, limits, kept);
   kept.groups = reduce_groups(pattern, limits.groups);

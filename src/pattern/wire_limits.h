@@ -8,7 +8,7 @@
 namespace eroica {
 
 // Always bounded, whatever the size: what no job needs more of. Sequences keep their front.
-inline constexpr size_t kMaxLabels = 32;
+inline constexpr size_t kMaxLabels = 64;
 inline constexpr size_t kMaxLabelKeyBytes = 64;
 inline constexpr size_t kMaxLabelValueBytes = 128;
 inline constexpr size_t kMaxIdentityBytes = 128;  ///< host, job, device, group, entity
@@ -31,11 +31,14 @@ struct WireLimits {
   size_t steps;        ///< the first ones
   size_t groups;       ///< the last one then stands for all others
   size_t collectives;  ///< the last one then stands for all others
-  size_t notes;        ///< words and labels of the import
+  size_t notes;        ///< words of the import
+  size_t labels;       ///< versions, GPU model and environment first
+  size_t signals;      ///< the most telling ones: see keep_signals
 };
 
 /// From everything to almost nothing. The order of what goes first: functions that hardly count, and the details of
-/// all but the first ones; single instances beyond some 1,500; sketch detail; then all of them by turns; steps; groups.
+/// all but the first ones; single instances beyond some 1,500; sketch detail; signals of single CPUs and threads; then
+/// all of them by turns; steps; groups.
 const std::vector<WireLimits>& wire_limits();
 
 /// The pattern within the limits. Every sum is kept; applying the first limits twice changes nothing more.

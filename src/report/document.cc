@@ -166,6 +166,35 @@ void add_job_notes(std::span<const RankPattern* const> patterns, std::vector<std
   }
 }
 
+/// Causes that only say that something is slow.
+bool names_cause(const Diagnosis& diagnosis) {
+  if (diagnosis.cause == "code.slow_function") return diagnosis.function.has_value();
+  return !diagnosis.cause.empty() && !diagnosis.cause.ends_with("_unexplained");
+}
+
+BudgetSection budget_section(const Coverage& coverage, const std::vector<Diagnosis>& claims) {
+  BudgetSection budget;
+  if (coverage.ranks_expected > 0) {
+    budget.coverage = static_cast<double>(coverage.ranks_seen) / static_cast<double>(coverage.ranks_expected);
+  }
+  if (claims.empty()) return budget;
+  const Diagnosis& costliest = claims.front();
+  if (!costliest.function) {
+    budget.resolution = "host";
+  } else {
+    budget.resolution = costliest.component.empty() ? "function" : "function and component";
+  }
+  budget.yield = static_cast<double>(std::ranges::count_if(claims, names_cause)) / static_cast<double>(claims.size());
+  return budget;
+}
+
+void add_missing_signals(const std::vector<std::string>& more, std::vector<std::string>& signals) {
+  signals.insert(signals.end(), more.begin(), more.end());
+  std::ranges::sort(signals);
+  const auto repeated = std::ranges::unique(signals);
+  signals.erase(repeated.begin(), repeated.end());
+}
+
 std::string some_functions(std::span<const RankView> ranks, const NameTable& names) {
   constexpr size_t kExamples = 8;
   std::string list;
@@ -178,7 +207,7 @@ std::string some_functions(std::span<const RankView> ranks, const NameTable& nam
 }  // namespace
 
 Result<Document> build_document(std::span<const RankPattern> patterns, const NameTable& names,
-                                const DocumentOptions& options) {
+                                const DocumentOptions& options, Conclusion conclusion) {
   if (patterns.empty()) return Error{Error::Kind::kInvalid, "there is no rank to report on"};
   const std::vector<const RankPattern*> all = by_rank(patterns);
   const std::vector<int32_t> present = ranks_of(all);
@@ -201,7 +230,10 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
   document.window = window_section(all);
   const auto listed = static_cast<int32_t>(options.ranks_listed.size());
   document.coverage = coverage(all, listed == 0 ? document.world_size : std::max(document.world_size, listed));
+  add_missing_signals(conclusion.signals_missing, document.coverage.signals_missing);
   document.import = import_section(all);
+  document.healthy = conclusion.diagnoses.empty();
+  document.budget = budget_section(document.coverage, conclusion.diagnoses);
 
   Profile& profile = document.profile;
   profile.steps = steps_section(selected);
@@ -219,11 +251,13 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
   profile.collectives = collectives_section(selected);
 
   profile.notes = options.notes;
+  profile.notes.insert(profile.notes.end(), conclusion.notes.begin(), conclusion.notes.end());
   add_missing_ranks(present, document.world_size, options.ranks_listed, profile.notes);
   add_job_notes(all, profile.notes);
   profile.notes.insert(profile.notes.end(), basis_notes.begin(), basis_notes.end());
   add_basis_notes(selected, profile.notes);
   add_rank_notes(selected, profile.notes);
+  document.conclusion = std::move(conclusion);
   return document;
 }
 

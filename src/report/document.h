@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "diagnose/diagnosis.h"
 #include "pattern/pattern.h"
 
 namespace eroica {
@@ -190,7 +191,7 @@ struct Coverage {
   int32_t ranks_expected = -1;  ///< −1: unknown
   uint64_t ranks_seen = 0;
   uint64_t hosts_seen = 0;
-  std::vector<std::string> signals_missing;  ///< basic signals that some rank had no samples of
+  std::vector<std::string> signals_missing;  ///< basic ones that some rank had no samples of, and what rules lacked
 };
 
 struct WindowSection {
@@ -198,16 +199,25 @@ struct WindowSection {
   double duration_ms = 0;
 };
 
+/// What the window's observation was worth; docs/diagnosis.schema.json tells what each figure means.
+struct BudgetSection {
+  std::optional<double> coverage;  ///< ranks seen over ranks expected
+  std::string resolution;          ///< "function and component", "function", "host"; empty without a claim
+  std::optional<double> yield;     ///< share of the claims that name a cause
+};
+
 /// What is known about one window of a job: everything that any report shows. A plain value; the writers (text.h,
 /// json.h, html.h) only lay it out.
 struct Document {
   std::string job_id;
   int32_t world_size = -1;
-  bool healthy = true;
+  bool healthy = true;  ///< no claims
   WindowSection window;
   Coverage coverage;
   ImportSection import;
   Profile profile;
+  BudgetSection budget;
+  Conclusion conclusion;
 };
 
 struct DocumentOptions {
@@ -218,10 +228,11 @@ struct DocumentOptions {
   std::vector<std::string> notes{};     ///< what the run has to say: inputs that were passed over …
 };
 
-/// Puts the patterns of all ranks into one document. Ranks must differ; their order does not matter. Errors: kInvalid
+/// Puts the patterns of all ranks, and what was concluded from them, into one document. Ranks must differ; their order
+/// does not matter. The conclusion is of the whole job, whichever ranks or functions were asked for. Errors: kInvalid
 /// when a rank or function that was asked for does not exist (the message says what does), or when nothing was given.
 Result<Document> build_document(std::span<const RankPattern> patterns, const NameTable& names,
-                                const DocumentOptions& options);
+                                const DocumentOptions& options, Conclusion conclusion = {});
 
 [[nodiscard]] std::string_view step_source_name(StepSource source);
 

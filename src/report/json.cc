@@ -197,41 +197,109 @@ Json profile(const Profile& profile) {
           {"notes", profile.notes}};
 }
 
-/// Only what is measured: without the number of ranks expected there is no coverage.
-Json budget(const Coverage& coverage) {
-  Json json = Json::object();
-  if (coverage.ranks_expected > 0) {
-    json["coverage"] = share(static_cast<double>(coverage.ranks_seen) / static_cast<double>(coverage.ranks_expected));
-  }
-  return json;
+Json number_or_null(const std::optional<double>& value, Json (*round)(double)) {
+  return value ? round(*value) : Json(nullptr);
+}
+
+/// A window that was recorded beforehand tells nothing of what recording it cost.
+Json budget(const BudgetSection& budget) {
+  return {{"coverage", number_or_null(budget.coverage, share)},
+          {"resolution", text_or_null(budget.resolution)},
+          {"interference_ms", nullptr},
+          {"yield", number_or_null(budget.yield, share)}};
+}
+
+Json what_if(const WhatIf& what_if) {
+  const bool known = what_if.step_ms_without_findings > 0;
+  return {{"slowdown", known ? share(what_if.slowdown) : Json(nullptr)},
+          {"slowdown_even", known ? share(what_if.slowdown_even) : Json(nullptr)},
+          {"step_ms_without_findings", known ? ms(what_if.step_ms_without_findings) : Json(nullptr)}};
+}
+
+Json peer_group(const PeerGroup& group) { return {{"name", group.name}, {"why", group.why}, {"ranks", group.ranks}}; }
+
+Json evidence(const Evidence& evidence) {
+  return {{"what", evidence.what},
+          {"value", figure(evidence.value)},
+          {"unit", evidence.unit},
+          {"peers_median", number_or_null(evidence.peers_median, figure)},
+          {"peers_mad", number_or_null(evidence.peers_mad, figure)},
+          {"ranks", evidence.ranks}};
+}
+
+Json alternative(const Alternative& alternative) {
+  return {{"cause", alternative.cause},
+          {"confidence", share(alternative.confidence)},
+          {"ruled_out_by", text_or_null(alternative.ruled_out_by)}};
+}
+
+Json function_ref(const FunctionRef& function) {
+  return {{"name", function.name},
+          {"kind", function.kind},
+          {"file", text_or_null(function.file)},
+          {"line", line_or_null(function.line)},
+          {"path", function.path}};
+}
+
+Json diagnosis(const Diagnosis& diagnosis) {
+  return {{"cause", diagnosis.cause},
+          {"title", diagnosis.title},
+          {"summary", diagnosis.summary},
+          {"scope", scope_name(diagnosis.scope)},
+          {"ranks", diagnosis.ranks},
+          {"hosts", diagnosis.hosts},
+          {"component", text_or_null(diagnosis.component)},
+          {"function", diagnosis.function ? function_ref(*diagnosis.function) : Json(nullptr)},
+          {"confidence", share(diagnosis.confidence)},
+          {"confidence_why", diagnosis.confidence_why},
+          {"lost_ms_per_step", ms(diagnosis.lost_ms_per_step)},
+          {"lost_gpu_seconds_per_hour", ms(diagnosis.lost_gpu_seconds_per_hour)},
+          {"marginal_ms_per_step", ms(diagnosis.marginal_ms_per_step)},
+          {"evidence", array_of(diagnosis.evidence, evidence)},
+          {"alternatives", array_of(diagnosis.alternatives, alternative)},
+          {"action", diagnosis.action}};
+}
+
+Json blocked(const Blocked& blocked) {
+  return {{"group", blocked.group},
+          {"sequence", known_or_null(blocked.sequence)},
+          {"operation", blocked.operation},
+          {"waiting", blocked.waiting},
+          {"missing", blocked.missing},
+          {"stacks", blocked.stacks},
+          {"process_state", blocked.process_state}};
 }
 
 Json to_json(const Document& document) {
   const auto& times = document.profile.steps.times;
-  return {{"schema", "eroica.diagnosis/1"},
-          {"job", {{"id", text_or_null(document.job_id)}, {"world_size", known_or_null(document.world_size)}}},
-          {"healthy", document.healthy},
-          {"window",
-           {{"start_unix_ns", document.window.start_unix_ns},
-            {"duration_ms", ms(document.window.duration_ms)},
-            {"steps", document.profile.steps.complete},
-            {"step_ms", times ? Json{{"median", ms(times->median_ms)}, {"p95", ms(times->p95_ms)}} : Json(nullptr)}}},
-          {"coverage",
-           {{"ranks_expected", known_or_null(document.coverage.ranks_expected)},
-            {"ranks_seen", document.coverage.ranks_seen},
-            {"hosts_seen", document.coverage.hosts_seen},
-            {"signals_missing", document.coverage.signals_missing}}},
-          {"import",
-           {{"events", document.import.events},
-            {"bytes", document.import.bytes},
-            {"defects", defects(document.import.defects)},
-            {"categories", categories(document.import)}}},
-          {"profile", profile(document.profile)},
-          {"budget", budget(document.coverage)},
-          {"peer_groups", Json::array()},
-          {"victims", Json::array()},
-          {"diagnoses", Json::array()},
-          {"hints", Json::array()}};
+  const Conclusion& conclusion = document.conclusion;
+  Json json{{"schema", "eroica.diagnosis/1"},
+            {"job", {{"id", text_or_null(document.job_id)}, {"world_size", known_or_null(document.world_size)}}},
+            {"healthy", document.healthy},
+            {"window",
+             {{"start_unix_ns", document.window.start_unix_ns},
+              {"duration_ms", ms(document.window.duration_ms)},
+              {"steps", document.profile.steps.complete},
+              {"step_ms", times ? Json{{"median", ms(times->median_ms)}, {"p95", ms(times->p95_ms)}} : Json(nullptr)}}},
+            {"coverage",
+             {{"ranks_expected", known_or_null(document.coverage.ranks_expected)},
+              {"ranks_seen", document.coverage.ranks_seen},
+              {"hosts_seen", document.coverage.hosts_seen},
+              {"signals_missing", document.coverage.signals_missing}}},
+            {"import",
+             {{"events", document.import.events},
+              {"bytes", document.import.bytes},
+              {"defects", defects(document.import.defects)},
+              {"categories", categories(document.import)}}},
+            {"profile", profile(document.profile)},
+            {"budget", budget(document.budget)},
+            {"what_if", what_if(conclusion.what_if)},
+            {"peer_groups", array_of(conclusion.peer_groups, peer_group)},
+            {"victims", conclusion.victims},
+            {"diagnoses", array_of(conclusion.diagnoses, diagnosis)},
+            {"hints", array_of(conclusion.hints, diagnosis)}};
+  if (conclusion.blocked) json["blocked"] = blocked(*conclusion.blocked);
+  return json;
 }
 
 }  // namespace

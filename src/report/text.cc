@@ -30,7 +30,7 @@ std::string ranks_and_hosts(const Coverage& coverage) {
 }
 
 /// "812", "132 k", "3.5 M".
-std::string amount_text(uint64_t amount) {
+std::string events_text(uint64_t amount) {
   const auto value = static_cast<double>(amount);
   if (amount < 10'000) return fmt::format("{}", amount);
   if (amount < 1'000'000) return fmt::format("{:.0f} k", value * 1e-3);
@@ -51,21 +51,23 @@ std::string defect_list(const Defects& defects) {
   return text;
 }
 
-/// A point of a list, its words wrapped.
-std::string bullet(const std::string& text, const TextOptions& options) {
+}  // namespace
+
+std::string wrapped(std::string_view front, const std::string& text, size_t indent, const TextOptions& options) {
   std::string result;
-  std::string line = "  - ";
-  size_t taken = 4;
+  std::string line(front);
+  size_t taken = display_width(front);
   bool fresh = true;
   size_t at = 0;
   while (at < text.size()) {
-    const size_t end = std::min(text.find(' ', at), text.size());
+    size_t end = std::min(text.find(' ', at), text.size());
+    if (text.substr(end, 2) == " %") end = std::min(text.find(' ', end + 1), text.size());  // "14 %" is one word
     const std::string word = text.substr(at, end - at);
     const size_t width = display_width(word);
     if (!fresh && taken + 1 + width > options.width) {
       result += line + "\n";
-      line = "    ";
-      taken = 4;
+      line.assign(indent, ' ');
+      taken = indent;
       fresh = true;
     }
     if (!fresh) {
@@ -79,8 +81,6 @@ std::string bullet(const std::string& text, const TextOptions& options) {
   }
   return result + line + "\n";
 }
-
-}  // namespace
 
 int decimals_for(double typical_ms) {
   if (typical_ms >= 10000) return 0;
@@ -188,19 +188,19 @@ std::string remarks(const Document& document, const TextOptions& options) {
   if (document.import.defects.any()) {
     points.push_back("damaged input, used as far as it goes: " + defect_list(document.import.defects));
   }
-  const std::string read = fmt::format("{} events in {} of trace", amount_text(document.import.events),
+  const std::string read = fmt::format("{} events in {} of trace", events_text(document.import.events),
                                        bytes_text(static_cast<double>(document.import.bytes)));
   std::string unsampled;
   if (!document.coverage.signals_missing.empty()) {
-    unsampled = style.dim(fmt::format("No samples, on some ranks or all, of {}.",
-                                      fmt::join(document.coverage.signals_missing, ", "))) +
-                "\n";
+    unsampled = style.dim(wrapped(
+        "", fmt::format("No samples, on some ranks or all, of {}.", fmt::join(document.coverage.signals_missing, ", ")),
+        2, options));
   }
   if (points.empty()) return style.dim("Nothing missing or damaged; " + read + ".") + "\n" + unsampled;
   constexpr size_t kMostPoints = 12;
   std::string text = style.bold("Missing or damaged") + style.dim("; read: " + read) + "\n";
   for (size_t i = 0; i < std::min(points.size(), kMostPoints); ++i) {
-    text += style.warning(bullet(style.clean(points[i]), options));
+    text += style.warning(wrapped("  - ", style.clean(points[i]), 4, options));
   }
   if (points.size() > kMostPoints) {
     text += style.dim(fmt::format("  and {} more (--format json has all)", points.size() - kMostPoints)) + "\n";
@@ -211,7 +211,8 @@ std::string remarks(const Document& document, const TextOptions& options) {
 
 std::string write_text(const Document& document, const TextOptions& options) {
   const Profile& profile = document.profile;
-  std::vector<std::string> sections{headline(document, options)};
+  std::vector<std::string> sections{answer(document, profile.function_detail || profile.rank_detail, options),
+                                    headline(document, options)};
   if (profile.function_detail) {
     sections.push_back(function_details(profile, options));
   } else {

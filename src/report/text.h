@@ -14,9 +14,10 @@ struct TextOptions {
   double least_share = 0.005;
 };
 
-/// The document for a terminal. Without detail asked for, about one screen: what matters in the first line, then
-/// where a step's time goes, the functions that explain it, the collectives, and what was missing or damaged. Where
-/// ranks were asked for, their steps one by one; where a function was, all that is known of it instead.
+/// The document for a terminal. Without detail asked for, about one screen: first what is wrong, in a few lines for
+/// each claim, or that nothing is; then where a step's time goes, the functions that explain it, the collectives, and
+/// what was missing or damaged. Where ranks were asked for, their steps one by one; where a function was, all that is
+/// known of it instead.
 std::string write_text(const Document& document, const TextOptions& options);
 
 }  // namespace eroica

@@ -2,6 +2,7 @@
 
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "report/document.h"
@@ -11,6 +12,8 @@ namespace eroica {
 
 // The parts of the text report; each ends with a line end, or is empty.
 
+/// What is wrong, first of all what is blocked; in `brief` one line for each claim.
+std::string answer(const Document& document, bool brief, const TextOptions& options);
 std::string headline(const Document& document, const TextOptions& options);
 std::string time_table(const TimeSection& time, const TextOptions& options);
 std::string step_table(const RankSteps& rank, const TextOptions& options);
@@ -29,6 +32,9 @@ std::string bytes_text(double bytes);
 std::string count_text(double count);
 /// "train.py:88", empty when unknown.
 std::string place_text(const std::string& file, int32_t line);
+
+/// `text` behind `front`, its words wrapped at the width; further lines indented by `indent` columns.
+std::string wrapped(std::string_view front, const std::string& text, size_t indent, const TextOptions& options);
 
 /// Columns of a table of classes: those that are not zero everywhere.
 std::vector<size_t> used_classes(std::span<const PerClass> rows);

@@ -20,8 +20,9 @@ struct WindowSpec {
 
 struct HostInput {
   std::string name;
-  std::string machine;                        ///< the kernel it shares with other hosts; empty = itself
-  std::map<std::string, std::string> labels;  ///< nested values as compact JSON text
+  std::string machine;  ///< the kernel it shares with other hosts; empty = itself
+  /// Members of an object under their own keys ("env.NCCL_IB_HCA"), what is nested deeper as compact JSON text.
+  std::map<std::string, std::string> labels;
 };
 
 /// What told an input's rank.
@@ -40,8 +41,8 @@ struct RankInput {
   std::string host;  ///< empty = unknown
   int32_t gpu = -1;
   int64_t pid = -1;
-  std::string trace_path;  ///< empty: the rank wrote none
-  std::map<std::string, std::string> labels;
+  std::string trace_path;                     ///< empty: the rank wrote none
+  std::map<std::string, std::string> labels;  ///< as a host's
 };
 
 /// What is to be analysed: a bundle folder, a bare folder of traces, single files, or pattern files.

@@ -233,9 +233,19 @@ class Reader {
       return labels;
     }
     for (const auto& [name, value] : node->value().items()) {
-      labels.emplace(name, value.is_string() ? value.get<std::string>() : value.dump());
+      if (!value.is_object()) {
+        labels.emplace(name, label_text(value));
+        continue;
+      }
+      for (const auto& [inner, inner_value] : value.items()) {
+        labels.emplace(fmt::format("{}.{}", name, inner), label_text(inner_value));
+      }
     }
     return labels;
+  }
+
+  static std::string label_text(const json& value) {
+    return value.is_string() ? value.get<std::string>() : value.dump();
   }
 
   /// A file inside the bundle; one that is not is passed over and leaves the path empty.

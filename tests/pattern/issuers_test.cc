@@ -18,7 +18,8 @@ RC_GTEST_PROP(IssuerLookup, FindsTheFirstLaunchOfACorrelation, ()) {
   }
   const Trace trace;
   FunctionSlots slots(trace.names);
-  HostWalk walk(trace, slots, {0, 0}, true);
+  ElementCounts elements(trace.names);
+  HostWalk walk(trace, slots, elements, {0, 0}, true);
   for (uint32_t i = 0; i < correlations.size(); ++i) {
     walk.launches.push_back({correlations[i], i, Event::kNoId, 0});
   }

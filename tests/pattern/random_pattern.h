@@ -1,7 +1,9 @@
 #pragma once
 
+#include <algorithm>
 #include <functional>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include <rapidcheck.h>
@@ -11,7 +13,7 @@
 namespace eroica {
 
 // Generators of patterns: every field varies, indices stay in range, and every value is one that the wire form keeps
-// exactly (hardware means are floats, covered times whole microseconds).
+// exactly (hardware means and work are floats, covered times whole microseconds).
 
 inline rc::Gen<int64_t> any_time() {
   return rc::gen::map(rc::gen::arbitrary<uint64_t>(), [](uint64_t bits) {
@@ -52,6 +54,18 @@ inline std::vector<uint32_t> any_series(size_t steps) {
   return series;
 }
 
+inline double any_float(int least = -1000) { return static_cast<float>(*rc::gen::inRange(least, 1000)) / 3; }
+
+inline SignalUse any_signal() {
+  const std::string metric = *rc::gen::elementOf(std::vector<std::string>{"cpu.run", "cpu.softirq", "gpu.power"});
+  const std::string entity = *rc::gen::elementOf(std::vector<std::string>{
+      "rank 2", "rank 2/thread nccl", "host a", "host a/gpu 1", "host a/nic x", "host a/cpu1"});
+  return {metric,       entity + std::to_string(*rc::gen::inRange(0, 99)),
+          *any_text(),  any_float(),
+          any_float(0), any_float(),
+          any_float(),  (*any_time() / 1000) * 1000};
+}
+
 inline FunctionKind any_kind() { return static_cast<FunctionKind>(*rc::gen::inRange<size_t>(0, kFunctionKindCount)); }
 
 inline FunctionPattern any_sums(FunctionKind kind) {
@@ -63,6 +77,9 @@ inline FunctionPattern any_sums(FunctionKind kind) {
   function.exposed_ns = *any_time();
   function.longest_ns = *any_time();
   function.bytes = *any_time();
+  function.work = any_float(0);
+  function.beside_executions = *rc::gen::inRange<uint64_t>(0, 1'000'000);
+  function.beside_ns = *any_time();
   function.durations = any_sketch();
   return function;
 }
@@ -72,6 +89,7 @@ inline FunctionPattern any_function(size_t steps) {
   function.name = *rc::gen::arbitrary<uint64_t>();
   function.line = *rc::gen::inRange(0, 5000);
   function.shape = *rc::gen::arbitrary<uint32_t>();
+  function.shapes = *rc::gen::inRange<uint32_t>(0, kMostShapes + 1);
   function.step_exposed_us = any_series(steps);
   function.issuers = some<Issuer>(3, [] {
     return Issuer{*rc::gen::inRange<uint64_t>(0, 9), *rc::gen::inRange(0, 5000), *any_time()};
@@ -98,6 +116,7 @@ inline StepPattern any_step() {
     time = *any_time();
   }
   step.fetch_ns = *any_time();
+  step.work = any_float(0);
   return step;
 }
 
@@ -165,6 +184,10 @@ inline RankPattern any_pattern(size_t size = 6) {
       pattern.rest[kind] = any_sums(static_cast<FunctionKind>(kind));
     }
   }
+  pattern.signals = some<SignalUse>(size * 3, [] { return any_signal(); });
+  std::stable_sort(pattern.signals.begin(), pattern.signals.end(), [](const SignalUse& a, const SignalUse& b) {
+    return std::tie(a.metric, a.entity, a.unit) < std::tie(b.metric, b.entity, b.unit);
+  });
   pattern.groups = some<GroupPattern>(size, [] { return any_group(); });
   const auto groups = static_cast<uint32_t>(pattern.groups.size());
   if (groups > 0) {

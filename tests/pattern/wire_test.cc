@@ -5,6 +5,7 @@
 #include <limits>
 #include <random>
 #include <set>
+#include <tuple>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -55,6 +56,7 @@ RankPattern training_window(size_t functions, size_t instances, size_t steps, ui
       step.budget[c] = up_to(static_cast<uint64_t>(step_ns) / 4);
     }
     step.fetch_ns = up_to(100'000);
+    step.work = static_cast<float>(50'000'000 + up_to(1'000'000));
     pattern.steps.push_back(step);
   }
   pattern.budget = {2'000'000'000, 1'000'000, 600'000'000, 0, 300'000'000, 50'000'000, 0, 49'000'000};
@@ -73,6 +75,12 @@ RankPattern training_window(size_t functions, size_t instances, size_t steps, ui
     function.exposed_ns = function.total_ns / 2 + up_to(static_cast<uint64_t>(mean));
     function.longest_ns = 2 * mean;
     function.shape = static_cast<uint32_t>(random());
+    function.shapes = static_cast<uint32_t>(1 + random() % 5);
+    function.work = static_cast<float>(1000 * function.executions);
+    if (function.kind == FunctionKind::kCompute) {
+      function.beside_executions = function.executions / 3;
+      function.beside_ns = function.total_ns / 3;
+    }
     for (size_t s = 0; s < steps && i < 100; ++s) {
       function.step_exposed_us.push_back(static_cast<uint32_t>(mean / 1000 + up_to(200)));
     }
@@ -85,6 +93,18 @@ RankPattern training_window(size_t functions, size_t instances, size_t steps, ui
     }
     pattern.functions.push_back(function);
   }
+  for (const char* entity : {"rank 3", "host node7", "host node7/gpu 3", "host node7/nic mlx5_0"}) {
+    for (const char* metric : {"a.run", "b.wait", "c.busy", "d.read", "e.write", "f.limit", "g.rtt", "h.power"}) {
+      SignalUse use{metric, entity, "fraction", 0, 0, 0, 0, 3'000'000'000};
+      for (double* value : {&use.mean, &use.deviation, &use.minimum, &use.maximum}) {
+        *value = static_cast<float>(static_cast<double>(up_to(1'000'000)) / 1'000'000);
+      }
+      pattern.signals.push_back(use);
+    }
+  }
+  std::sort(pattern.signals.begin(), pattern.signals.end(), [](const SignalUse& a, const SignalUse& b) {
+    return std::tie(a.metric, a.entity) < std::tie(b.metric, b.entity);
+  });
   pattern.groups = {{"0", "default_pg", {}, 64}, {"3", "TENSOR_MODEL_PARALLEL_GROUP", {0, 1, 2, 3}, 4}};
   for (int32_t rank = 0; rank < 64; ++rank) {
     pattern.groups[0].ranks.push_back(rank);
@@ -128,6 +148,8 @@ struct Sums {
   int64_t self_ns = 0;
   int64_t exposed_ns = 0;
   int64_t bytes = 0;
+  uint64_t beside_executions = 0;
+  int64_t beside_ns = 0;
   bool operator==(const Sums&) const = default;
 };
 
@@ -140,6 +162,8 @@ std::array<Sums, kFunctionKindCount> sums(const RankPattern& pattern) {
     all[kind].self_ns += function.self_ns;
     all[kind].exposed_ns += function.exposed_ns;
     all[kind].bytes += function.bytes;
+    all[kind].beside_executions += function.beside_executions;
+    all[kind].beside_ns += function.beside_ns;
   };
   for (const FunctionPattern& function : pattern.functions) {
     add(function, static_cast<size_t>(function.kind));
@@ -162,6 +186,7 @@ TEST(Wire, AnOrdinaryWindowLosesLittle) {
   EXPECT_EQ(decoded.budget, window.budget);
   EXPECT_EQ(decoded.groups, window.groups);
   EXPECT_EQ(decoded.labels, window.labels);
+  EXPECT_EQ(decoded.signals, window.signals);
   EXPECT_EQ(sums(decoded), sums(window));
   // The first functions keep what localises a fault.
   for (size_t i = 0; i < 32; ++i) {
@@ -247,6 +272,7 @@ TEST(Wire, WhatCannotBeCompressedFitsToo) {
     pattern.collectives.push_back(summary);
     pattern.labels[noise()] = noise();
     pattern.import.notes.push_back(noise());
+    pattern.signals.push_back({noise(), noise(), noise(), std::nan(""), 1e300, -1e300, i * 1.1, -1});
   }
   for (FunctionPattern& function : pattern.functions) {
     function.hardware.clear();
@@ -298,7 +324,52 @@ TEST(Wire, LimitsOnlyTighten) {
     EXPECT_LE(b.groups, a.groups);
     EXPECT_LE(b.collectives, a.collectives);
     EXPECT_LE(b.notes, a.notes);
+    EXPECT_LE(b.labels, a.labels);
+    EXPECT_LE(b.signals, a.signals);
   }
+}
+
+TEST(Wire, AnOlderWritersPatternHasNoWorkAndNoSignals) {
+  wire::Pattern message;
+  message.ParseFromString(*unzstd_block(encode_pattern(training_window(5, 5, 5)), size_t{1} << 24));
+  message.clear_signals();
+  message.mutable_steps()->clear_work();
+  const Result<RankPattern> decoded = decode_pattern(zstd_block(message.SerializeAsString()));
+  ASSERT_TRUE(decoded.ok()) << decoded.error().message;
+  EXPECT_TRUE(decoded->signals.empty());
+  ASSERT_EQ(decoded->steps.size(), 5u);
+  EXPECT_EQ(decoded->steps[3].work, 0);
+}
+
+TEST(Wire, LabelsOfVersionsAndEnvironmentStayLongest) {
+  RankPattern pattern = training_window(5, 5, 5);
+  for (int i = 0; i < 200; ++i) {
+    pattern.labels["a" + std::to_string(i)] = "x";
+  }
+  pattern.labels["driver"] = "550.54";
+  pattern.labels["torch"] = "2.9";
+  pattern.labels["env.NCCL_IB_HCA"] = "mlx5";
+  const RankPattern decoded = through_wire(pattern);
+  EXPECT_EQ(decoded.labels.size(), kMaxLabels);
+  EXPECT_EQ(decoded.labels.at("driver"), "550.54");
+  EXPECT_EQ(decoded.labels.at("torch"), "2.9");
+  EXPECT_EQ(decoded.labels.at("env.NCCL_IB_HCA"), "mlx5");
+}
+
+TEST(Wire, SignalsOfSingleCpusGoBeforeTheRanksOwn) {
+  RankPattern pattern = training_window(3000, 5000, 60);
+  const std::vector<SignalUse> own = pattern.signals;
+  std::mt19937_64 random(3);
+  const auto fraction = [&] { return static_cast<double>(random() % 1'000'000) / 1'000'000; };
+  for (int cpu = 0; cpu < 120; ++cpu) {
+    pattern.signals.push_back({"cpu.softirq", "host node7/cpu" + std::to_string(cpu), "fraction", fraction(),
+                               fraction(), fraction(), fraction(), static_cast<int64_t>(random() % 3'000'000'000)});
+  }
+  const RankPattern decoded = through_wire(pattern);
+  for (const SignalUse& use : own) {
+    EXPECT_TRUE(std::find(decoded.signals.begin(), decoded.signals.end(), use) != decoded.signals.end()) << use.entity;
+  }
+  EXPECT_LT(decoded.signals.size(), pattern.signals.size());
 }
 
 TEST(Wire, SamplesOfTwoRanksJoin) {
@@ -409,7 +480,12 @@ TEST(Wire, NonsenseIsMadeSensible) {
   function.self_ns = -4;
   function.line = -1;
   function.hardware = {{"m", "e", "u", std::numeric_limits<double>::infinity(), std::nan(""), -1}};
+  function.work = std::nan("");
+  function.shapes = 1'000'000;
+  function.beside_ns = -9;
   pattern.functions = {function};
+  const double infinite = std::numeric_limits<double>::infinity();
+  pattern.signals = {{"m\n", "e\xff", "u", std::nan(""), infinite, -infinite, 1, -1}};
   const RankPattern decoded = through_wire(pattern);
   EXPECT_EQ(decoded.window_ns, 0);
   EXPECT_TRUE(decoded.groups[0].ranks.empty());
@@ -421,6 +497,11 @@ TEST(Wire, NonsenseIsMadeSensible) {
   EXPECT_EQ(decoded.instances_seen, 2u);
   EXPECT_TRUE(std::isfinite(decoded.functions[0].hardware[0].mean));
   EXPECT_EQ(decoded.functions[0].hardware[0].deviation, 0);
+  EXPECT_EQ(decoded.functions[0].work, 0);
+  EXPECT_EQ(decoded.functions[0].shapes, kMostShapes);
+  EXPECT_EQ(decoded.functions[0].beside_ns, 0);
+  ASSERT_EQ(decoded.signals.size(), 1u);
+  EXPECT_EQ(decoded.signals[0], (SignalUse{"m ", "e?", "u", 0, 0, 0, 1, 0}));
   pattern.groups.clear();
   EXPECT_EQ(through_wire(pattern).groups.size(), 1u);
 }
@@ -444,6 +525,7 @@ RC_GTEST_PROP(Wire, WhatIsSmallComesBackAsItWas, ()) {
   RC_ASSERT(decoded.budget == pattern.budget);
   RC_ASSERT(same_elements(decoded.functions, pattern.functions));
   RC_ASSERT(decoded.rest == pattern.rest);
+  RC_ASSERT(decoded.signals == pattern.signals);
   RC_ASSERT(decoded.groups == pattern.groups);
   RC_ASSERT(decoded.collectives == pattern.collectives);
   RC_ASSERT(same_elements(decoded.instances, pattern.instances));
@@ -475,6 +557,8 @@ RC_GTEST_PROP(Wire, EveryLimitKeepsTheSums, ()) {
   RC_ASSERT(kept.instances.size() <= limits.instances);
   RC_ASSERT(kept.collectives.size() <= limits.collectives);
   RC_ASSERT(kept.groups.size() <= limits.groups);
+  RC_ASSERT(kept.labels.size() <= limits.labels);
+  RC_ASSERT(kept.signals.size() <= limits.signals);
   RC_ASSERT(sums(kept) == sums(pattern));
   RC_ASSERT(encode_pattern(reduce(kept, wire_limits().front())) == encode_pattern(kept));
 }
@@ -514,6 +598,16 @@ TEST(WireDamage, EveryReferenceOutOfRangeIsToldApart) {
       {"child_ns", [](auto& m) { m.mutable_functions(0)->set_child_ns(std::numeric_limits<int64_t>::max()); }},
       {"child_ns", [](auto& m) { m.mutable_functions(0)->set_child_ns(std::numeric_limits<int64_t>::min()); }},
       {"total_ns", [](auto& m) { m.mutable_functions(0)->set_total_ns(kTooMuch); }},
+      {"function's work", [](auto& m) { m.mutable_functions(0)->set_work(-1); }},
+      {"function's work is no number",
+       [](auto& m) { m.mutable_functions(0)->set_work(std::numeric_limits<float>::infinity()); }},
+      {"beside_ns", [](auto& m) { m.mutable_functions(0)->set_beside_ns(kTooMuch); }},
+      {"step's work", [](auto& m) { m.mutable_steps()->set_work(0, -1); }},
+      {"steps differ", [](auto& m) { m.mutable_steps()->add_work(1); }},
+      {"string index", [](auto& m) { m.mutable_signals(0)->set_entity(100'000); }},
+      {"signal's mean is no", [](auto& m) { m.mutable_signals(0)->set_mean(std::nanf("")); }},
+      {"signal's minimum is no", [](auto& m) { m.mutable_signals(0)->set_minimum(std::nanf("")); }},
+      {"signal's covered_us", [](auto& m) { m.mutable_signals(0)->set_covered_us(kTooMuch); }},
       {"no number", [](auto& m) { m.mutable_functions(0)->mutable_hardware(0)->set_mean(std::nanf("")); }},
       {"covered_us", [](auto& m) { m.mutable_functions(0)->mutable_hardware(0)->set_covered_us(kTooMuch); }},
       {"one value a step", [](auto& m) { m.mutable_functions(0)->add_step_exposed_delta_us(1); }},

@@ -4,11 +4,15 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
+#include <fstream>
+#include <iterator>
 #include <limits>
 #include <nlohmann/json.hpp>
 
 #include "report/html.h"
 #include "report/report_page.h"
+#include "report/sample_conclusions.h"
 #include "report/sample_patterns.h"
 
 namespace eroica {
@@ -18,8 +22,22 @@ using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-Document built(const testing::SampleJob& job, const DocumentOptions& options = {}) {
-  return build_document(job.patterns, job.names, options).value();
+Document built(const testing::SampleJob& job, const DocumentOptions& options = {}, Conclusion conclusion = {}) {
+  return build_document(job.patterns, job.names, options, std::move(conclusion)).value();
+}
+
+/// Compares with tests/report/golden/NAME.json, which test_documents.py holds against the schema; with
+/// EROICA_UPDATE_GOLDEN set, rewrites it instead.
+void expect_golden(const std::string& name, const std::string& json) {
+  const std::string path = std::string(EROICA_SOURCE_DIR "/tests/report/golden/") + name + ".json";
+  if (std::getenv("EROICA_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(path, std::ios::binary) << json;
+    return;
+  }
+  std::ifstream file(path, std::ios::binary);
+  ASSERT_TRUE(file) << path << " is missing; EROICA_UPDATE_GOLDEN=1 writes it";
+  const std::string expected{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_EQ(expected, json) << path << "; EROICA_UPDATE_GOLDEN=1 rewrites it";
 }
 
 nlohmann::ordered_json parsed(const Document& document) { return nlohmann::ordered_json::parse(write_json(document)); }
@@ -29,7 +47,63 @@ TEST(Json, KeysComeInTheContractsOrder) {
   const auto json = parsed(built(testing::cpu_job()));
   for (const auto& [key, value] : json.items()) keys.push_back(key);
   EXPECT_THAT(keys, ElementsAre("schema", "job", "healthy", "window", "coverage", "import", "profile", "budget",
-                                "peer_groups", "victims", "diagnoses", "hints"));
+                                "what_if", "peer_groups", "victims", "diagnoses", "hints"));
+}
+
+TEST(Json, ConclusionsOfAllKinds) {
+  const auto odd = [](Conclusion conclusion) {
+    return write_json(built(testing::odd_job(), {}, std::move(conclusion)));
+  };
+  expect_golden("heat", odd(testing::heat_conclusion()));
+  expect_golden("two_claims", odd(testing::two_claims()));
+  expect_golden("all_ranks", odd(testing::all_ranks()));
+  expect_golden("blocked", odd(testing::blocked_conclusion()));
+  expect_golden("healthy", odd(testing::healthy_conclusion(1)));
+  expect_golden("not_diagnosed", odd({}));
+}
+
+TEST(Json, ClaimsMakeAJobUnhealthyAndHintsDoNot) {
+  EXPECT_FALSE(built(testing::cpu_job(), {}, testing::two_claims()).healthy);
+  Conclusion hinted;
+  hinted.hints = testing::heat_conclusion().hints;
+  const auto json = parsed(built(testing::cpu_job(), {}, hinted));
+  EXPECT_EQ(json["healthy"], true);
+  EXPECT_EQ(json["diagnoses"].size(), 0u);
+  EXPECT_EQ(json["hints"].size(), 1u);
+}
+
+TEST(Json, BudgetTellsWhatTheAnswerIsWorth) {
+  const auto budget = [](Conclusion conclusion) {
+    return parsed(built(testing::cpu_job(), {}, std::move(conclusion)))["budget"];
+  };
+  EXPECT_EQ(budget({}).dump(), R"({"coverage":1.0,"resolution":null,"interference_ms":null,"yield":null})");
+  EXPECT_EQ(budget(testing::heat_conclusion())["resolution"], "function and component");
+  EXPECT_EQ(budget(testing::two_claims())["resolution"], "function");
+  EXPECT_EQ(budget(testing::two_claims())["yield"], 1.0);
+  EXPECT_EQ(budget(testing::blocked_conclusion())["resolution"], "host");
+  Conclusion vague = testing::two_claims();
+  vague.diagnoses[0].function.reset();
+  EXPECT_EQ(budget(vague)["yield"], 0.5);
+}
+
+TEST(Json, SignalsThatRulesLackedJoinTheBasicOnes) {
+  testing::SampleJob job = testing::cpu_job();
+  for (FunctionPattern& function : job.patterns[3].functions) function.hardware.clear();
+  Conclusion conclusion;
+  conclusion.signals_missing = {"net.queue", "cpu.run", "cpu.allowed"};
+  conclusion.notes = {"nothing could be aligned"};
+  const auto json = parsed(built(job, {}, conclusion));
+  EXPECT_EQ(json["coverage"]["signals_missing"].dump(), R"(["cpu.allowed","cpu.run","net.queue"])");
+  EXPECT_EQ(json["profile"]["notes"][0], "nothing could be aligned");
+}
+
+TEST(Json, ThousandRanksAndHostileNamesAreWritten) {
+  const Document document = built(testing::cpu_job(), {}, testing::thousand_ranks());
+  const auto json = parsed(document);
+  EXPECT_EQ(json["victims"].size(), 857u);
+  EXPECT_EQ(json["diagnoses"][0]["ranks"].size(), 143u);
+  EXPECT_THAT(script_safe(write_json(document)), Not(HasSubstr("<b>")));
+  EXPECT_EQ(write_json(document), write_json(built(testing::cpu_job(), {}, testing::thousand_ranks())));
 }
 
 TEST(Json, EveryDefectHasItsKey) {
@@ -46,7 +120,8 @@ TEST(Json, UnknownIsNullNotInvented) {
   EXPECT_TRUE(json["coverage"]["ranks_expected"].is_null());
   EXPECT_TRUE(json["profile"]["steps"]["median_ms"].is_null());
   EXPECT_TRUE(json["profile"]["time"]["ranks"][0]["step_ms"].is_null());
-  EXPECT_FALSE(json["budget"].contains("coverage"));
+  EXPECT_TRUE(json["budget"]["coverage"].is_null());
+  EXPECT_TRUE(json["what_if"]["slowdown"].is_null());
 }
 
 TEST(Json, NumbersAreRoundedAndInvalidTextIsReplaced) {

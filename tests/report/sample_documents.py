@@ -55,7 +55,7 @@ def budget(tables, rank):
     return classes
 
 
-def document(world=4, steps=20, slow=(2,), seed=1, job="llama-7b-pretrain", diagnosed=False):
+def document(world=4, steps=20, slow=(2,), seed=1, job="llama-7b-pretrain", diagnosed=False, stopped=False):
     rng = random.Random(seed)
     slow = set(slow)
     tables = rank_functions(rng, world, slow)
@@ -116,7 +116,7 @@ def document(world=4, steps=20, slow=(2,), seed=1, job="llama-7b-pretrain", diag
     return {
         "schema": "eroica.diagnosis/1",
         "job": {"id": job, "world_size": world},
-        "healthy": not diagnosed,
+        "healthy": not diagnosed and not stopped,
         "window": {"start_unix_ns": 1790000000123456789, "duration_ms": statistics.median(totals) * steps, "steps": steps,
                    "step_ms": {"median": statistics.median(durations), "p95": quantile(durations, 0.95)}},
         "coverage": {"ranks_expected": world, "ranks_seen": world, "hosts_seen": (world + 7) // 8,
@@ -143,10 +143,39 @@ def document(world=4, steps=20, slow=(2,), seed=1, job="llama-7b-pretrain", diag
                  "count_per_step": 64, "bytes_per_step": 2.1e9, "duration_us": {"p50": 210, "p99": 480, "max": 900},
                  "exposed_ms_per_step": 1.2, "gigabytes_per_s": 240.1, "ranks": []}],
             "notes": ["rank 1: 17 events had no duration and were left out"]},
-        "diagnoses": [diagnosis()] if diagnosed else [],
+        "budget": {"coverage": 1, "resolution": "function and component" if diagnosed else None, "interference_ms": None,
+                   "yield": 1 if diagnosed else None},
+        "what_if": {"slowdown": 1.27, "slowdown_even": 1.34,
+                    "step_ms_without_findings": statistics.median(durations) - 37.9} if diagnosed else
+                   {"slowdown": None, "slowdown_even": None, "step_ms_without_findings": None},
+        "peer_groups": peer_groups(world),
+        "victims": [rank for rank in range(world) if rank not in slow and not (stopped and rank == world - 1)]
+                   if diagnosed or stopped else [],
+        "diagnoses": [diagnosis(), link()] if diagnosed else [process_stopped(world - 1)] if stopped else [],
         "hints": [hint()] if diagnosed else [],
-        **({"victims": [0, 1, 3], "what_if": {"slowdown": 1.27}} if diagnosed else {}),
+        **({"blocked": blocked(world)} if stopped else {}),
     }
+
+
+def peer_groups(world):
+    if world < 2:
+        return []
+    half = world // 2
+    return [{"name": "stage 0", "why": "the same pipeline stage: the same functions with the same shapes", "ranks": list(range(half))},
+            {"name": "stage 1", "why": "the same pipeline stage", "ranks": list(range(half, world))}]
+
+
+def blocked(world):
+    return {"group": "dp", "sequence": 48213, "operation": "all_reduce", "waiting": list(range(world - 1)), "missing": [world - 1],
+            "stacks": [f"rank {world - 1}: train/data.py:88 tokenize_batch < train/loop.py:40 train_step < train/main.py:12 main"],
+            "process_state": [f"rank {world - 1}: stopped by a signal (T)"]}
+
+
+def process_stopped(rank):
+    return {**hint(), "cause": "blocked.process_stopped", "title": "A process is stopped", "ranks": [rank], "confidence": 0.99,
+            "component": f"rank {rank}", "lost_ms_per_step": 0, "lost_gpu_seconds_per_hour": 0, "marginal_ms_per_step": 0,
+            "summary": f"The process of rank {rank} was stopped by a signal; all others wait for it.",
+            "action": "Continue it (kill -CONT), and find out who stopped it."}
 
 
 def diagnosis():
@@ -156,7 +185,7 @@ def diagnosis():
         "scope": "ranks", "ranks": [2], "hosts": ["node0"], "component": "rank 2/cgroup /kubepods/pod42",
         "function": {"name": "tokenize_batch", "kind": "python", "file": "train/data.py", "line": 88, "path": []},
         "confidence": 0.93, "confidence_why": ["throttled time explains 36 of 38 ms", "3 peers agree within 2 %"],
-        "lost_ms_per_step": 37.9, "lost_gpu_seconds_per_hour": 2871.0,
+        "lost_ms_per_step": 37.9, "lost_gpu_seconds_per_hour": 2871.0, "marginal_ms_per_step": 31.2,
         "evidence": [
             {"what": "tokenize_batch, exposed a step", "value": 39.9, "unit": "ms", "peers_median": 1.9, "peers_mad": 0.04, "ranks": [2]},
             {"what": "cpu.throttled", "value": 0.36, "unit": "share", "peers_median": 0, "peers_mad": 0, "ranks": [2]},
@@ -167,9 +196,22 @@ def diagnosis():
     }
 
 
+def link():
+    return {**hint(), "cause": "nic.slow_link", "title": "A link moves bytes slower than the others", "scope": "link", "ranks": [0, 1],
+            "hosts": ["node0", "node1"], "component": "host node1/nic eth0", "confidence": 0.64, "lost_ms_per_step": 6.2,
+            "lost_gpu_seconds_per_hour": 288.4, "marginal_ms_per_step": 0,
+            "summary": "Between node0 and node1 0.8 GB/s flow, elsewhere 11 GB/s.",
+            "evidence": [{"what": "sent over the link while collectives run", "value": 8.1e8, "unit": "bytes_per_s",
+                          "peers_median": 1.1e10, "peers_mad": 2e8, "ranks": [1]}],
+            "action": "Check cable and port of eth0 on node1."}
+
+
 def hint():
-    return {"cause": "gpu.clock_low", "title": "One GPU runs at a lower clock", "ranks": [3], "scope": "ranks",
-            "confidence": 0.31, "lost_ms_per_step": 0.8, "evidence": [], "action": "Watch its temperature."}
+    return {"cause": "gpu.clock_locked", "title": "One GPU runs at a lower clock", "summary": "", "ranks": [3], "hosts": [],
+            "component": "host node0/gpu 3", "function": None, "scope": "ranks", "confidence": 0.31, "confidence_why": [],
+            "lost_ms_per_step": 0.8, "lost_gpu_seconds_per_hour": 14.2, "marginal_ms_per_step": 0.8,
+            "evidence": [{"what": "clock", "value": 1.2e9, "unit": "hz", "peers_median": None, "peers_mad": None, "ranks": [3]}],
+            "alternatives": [{"cause": "gpu.power_cap", "confidence": 0.2, "ruled_out_by": None}], "action": "Watch its temperature."}
 
 
 def ugly():
@@ -193,7 +235,8 @@ def ugly():
             "notes": ["<script>alert(2)</script>", "z" * 400]},
         "diagnoses": [{}, {"title": "t" * 200, "ranks": list(range(0, 4000, 3)), "evidence": [{}, None, {"value": "text"}],
                            "confidence": 7, "function": {"name": long}, "hosts": ["h" * 90] * 9}],
-        "hints": None,
+        "hints": None, "blocked": {"group": "<i>" * 90, "waiting": list(range(0, 4000, 3)), "stacks": ["s" * 400, None]},
+        "peer_groups": [None, {"name": "g" * 200, "ranks": list(range(0, 4000, 2))}], "what_if": {"slowdown": "x"}, "victims": 3,
     }
 
 
@@ -202,6 +245,8 @@ def samples():
         "four": document(),
         "many": document(world=512, steps=40, slow=(77, 300), seed=2, job="moe-512"),
         "diagnosed": document(diagnosed=True),
+        "blocked": document(world=8, slow=(), seed=5, job="hangs", stopped=True),
+        "many_diagnosed": document(world=1000, steps=12, slow=range(0, 1000, 7), seed=6, job="one in seven", diagnosed=True),
         "ugly": ugly(),
         "empty": {},
         "single": document(world=1, steps=6, slow=(), seed=3, job="one rank"),

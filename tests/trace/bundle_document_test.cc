@@ -56,7 +56,7 @@ TEST(BundleDocument, ReadsTheWholeContract) {
   ASSERT_EQ(bundle.hosts.size(), 2U);
   EXPECT_EQ(bundle.hosts[0].machine, "vm");
   EXPECT_THAT(bundle.hosts[0].labels,
-              ElementsAre(Pair("cuda", "12.4"), Pair("env", R"({"A":[1,2],"B":"1"})"), Pair("gpus", "2")));
+              ElementsAre(Pair("cuda", "12.4"), Pair("env.A", "[1,2]"), Pair("env.B", "1"), Pair("gpus", "2")));
   EXPECT_EQ(bundle.hosts[1].name, "n1") << "named by a rank only";
   ASSERT_EQ(bundle.ranks.size(), 2U);
   EXPECT_EQ(bundle.ranks[0].rank.rank, 0);
@@ -83,6 +83,15 @@ TEST(BundleDocument, LittleIsRequired) {
   ASSERT_EQ(bundle.ranks.size(), 2U);
   EXPECT_EQ(bundle.ranks[0].trace.path, "");
   EXPECT_EQ(parsed(with(R"("job": {"id": 123456}, "ranks": [])")).job_id, "123456") << "SLURM's";
+}
+
+TEST(BundleDocument, NestedLabelsStandUnderTheirOwnKeys) {
+  const BundleDocument bundle =
+      parsed(with(R"("ranks": [{"rank": 0, "labels": {"env": {"NCCL_IB_HCA": "mlx5", "deep": {"b": [1], "a": null}},
+                                    "empty": {}, "list": [{"x": 1}], "env.NCCL_IB_HCA": "later"}}])"));
+  EXPECT_THAT(bundle.ranks.at(0).rank.labels,
+              ElementsAre(Pair("env.NCCL_IB_HCA", "mlx5"), Pair("env.deep", R"({"a":null,"b":[1]})"),
+                          Pair("list", R"([{"x":1}])")));
 }
 
 TEST(BundleDocument, AWrongTypeNamesItsKey) {

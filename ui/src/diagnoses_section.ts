@@ -1,22 +1,17 @@
 // Claims as cards, most costly first as the document has them; hints folded away below.
 
-import type { Diagnosis, EroicaDocument, Evidence } from "./document.ts";
+import type { Alternative, Blocked, Diagnosis, EroicaDocument, Evidence } from "./document.ts";
 import { h, section, type Child } from "./dom.ts";
-import { capital, digits, duration, location, MISSING, percent, ranksInWords, whole, words } from "./format.ts";
-
-const amount = (value: string, unit: string): string => {
-  if (value === "") return MISSING;
-  const shown = Number.isFinite(Number(value)) ? digits(Number(value)) : value;
-  if (unit === "share" && Number.isFinite(Number(value))) return percent(Number(value));
-  return unit === "" || unit === "1" ? shown : `${shown} ${unit}`;
-};
+import { amount, capital, duration, gpuTime, location, MISSING, percent, plural, ranksInWords, whole, words } from "./format.ts";
+import { blockedInWords, medianMs } from "./headline.ts";
 
 function where(diagnosis: Diagnosis): string {
   const ranks = ranksInWords(diagnosis.ranks);
   const hosts = diagnosis.hosts.length === 0 ? "" : `${diagnosis.hosts.length === 1 ? "host" : "hosts"} ${diagnosis.hosts.slice(0, 6).join(", ")}` +
     (diagnosis.hosts.length > 6 ? ` and ${whole(diagnosis.hosts.length - 6)} more` : "");
   const all = diagnosis.scope === "all" ? "all ranks" : "";
-  return capital([ranks || all, hosts, diagnosis.component].filter((part) => part !== "").join(" · "));
+  const component = diagnosis.component === ranks ? "" : diagnosis.component;
+  return capital([ranks || all, hosts, component].filter((part) => part !== "").join(" · "));
 }
 
 function confidence(value: number | null): Child {
@@ -41,18 +36,30 @@ function evidenceTable(evidence: readonly Evidence[]): HTMLElement {
       h("td", {}, ranksInWords(entry.ranks).replace(/^ranks? /, "") || MISSING))))));
 }
 
+function alternativesTable(alternatives: readonly Alternative[]): HTMLElement {
+  return h("div", { class: "scroll" }, h("table", { class: "plain" },
+    h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Considered"), h("th", { scope: "col", class: "number" }, "Sure"),
+      h("th", { scope: "col" }, "Ruled out by"))),
+    h("tbody", {}, ...alternatives.map(({ cause, confidence: sure, ruledOutBy }) => h("tr", {},
+      h("th", { scope: "row", class: "code" }, cause || MISSING),
+      h("td", { class: "number" }, percent(sure)),
+      h("td", {}, words(ruledOutBy) || MISSING))))));
+}
+
 function card(diagnosis: Diagnosis): HTMLElement {
   const called = diagnosis.function;
   const lost = diagnosis.lostMsPerStep;
   const perHour = diagnosis.lostGpuSecondsPerHour;
+  const marginal = diagnosis.marginalMsPerStep;
   return h("article", { class: "card" },
     h("div", { class: "card-head" },
       h("div", {},
         h("h3", {}, diagnosis.title),
         h("p", { class: "where" }, where(diagnosis))),
-      lost !== null && h("div", { class: "lost" },
+      lost !== null && lost > 0 && h("div", { class: "lost" },
         h("strong", {}, duration(lost)), h("span", { class: "quiet" }, "lost a step"),
-        perHour !== null && h("span", { class: "quiet" }, `${digits(perHour)} GPU seconds an hour`))),
+        perHour !== null && perHour > 0 && h("span", { class: "quiet" }, gpuTime(perHour)),
+        marginal !== null && marginal < 0.9 * lost && h("span", { class: "quiet" }, `${duration(Math.max(0, marginal))} if it alone is fixed`))),
     diagnosis.summary !== "" && h("p", {}, diagnosis.summary),
     called !== null && h("p", { class: "code" }, called.name,
       location(called) !== "" && h("span", { class: "quiet" }, `${called.name === "" ? "" : "  "}${location(called)}`)),
@@ -64,18 +71,62 @@ function card(diagnosis: Diagnosis): HTMLElement {
     (diagnosis.confidenceWhy.length > 0 || diagnosis.alternatives.length > 0) && h("details", {},
       h("summary", {}, "Why this, and not something else"),
       diagnosis.confidenceWhy.length > 0 && h("ul", {}, ...diagnosis.confidenceWhy.map((why) => h("li", {}, why))),
-      diagnosis.alternatives.length > 0 && h("ul", {}, ...diagnosis.alternatives.map(({ cause, ruledOutBy, confidence: sure }) =>
-        h("li", {}, h("span", { class: "code" }, cause), sure === null ? "" : ` (${percent(sure)})`,
-          ruledOutBy === "" ? "" : `: ruled out by ${words(ruledOutBy)}`)))));
+      diagnosis.alternatives.length > 0 && alternativesTable(diagnosis.alternatives)));
+}
+
+function blockedCard(blocked: Blocked): HTMLElement {
+  const list = (title: string, entries: readonly string[], kind: string): Child[] => (entries.length === 0 ? [] : [
+    h("p", { class: "quiet" }, title), h("ul", { class: kind }, ...entries.slice(0, 20).map((entry) => h("li", {}, entry)))]);
+  return h("article", { class: "card blocked" },
+    h("h3", {}, `Blocked in ${blockedInWords(blocked)}`),
+    ...list("Where the missing ranks are", blocked.stacks, "code"),
+    ...list("What their processes do", blocked.processState, ""));
+}
+
+/** The step as it is, without what was found, and with all work even: bars of one scale. */
+function whatIfBars(doc: EroicaDocument): HTMLElement | null {
+  const now = medianMs(doc);
+  const without = doc.whatIf.stepMsWithoutFindings;
+  if (now === null || now <= 0 || without === null || without <= 0 || doc.diagnoses.length === 0) return null;
+  const even = doc.whatIf.slowdownEven;
+  const rows: (readonly [string, number])[] = [["Step now", now], ["Without what was found", without],
+    ...(even !== null && even > 1 ? [["With all work even", now / even] as const] : [])];
+  const longest = Math.max(...rows.map(([, ms]) => ms));
+  return h("dl", { class: "what-if", "aria-label": "What a step would take" }, ...rows.map(([name, ms], i) => h("div", {},
+    h("dt", {}, name),
+    h("dd", {}, h("span", { class: "what-if-bar", "aria-hidden": "true" },
+      h("span", { class: i === 0 ? "now" : null, style: `width:${(100 * ms) / longest}%` })),
+    h("span", { class: "number" }, duration(ms))))));
+}
+
+const GROUPS = 60;
+
+function peerGroups(doc: EroicaDocument): HTMLElement | null {
+  const groups = doc.peerGroups;
+  if (groups.length === 0) return null;
+  const left = groups.length - GROUPS;
+  return h("details", { class: "peers" },
+    h("summary", {}, `What was compared: ${plural(groups.length, "group")} of ranks that ought to behave alike`),
+    h("div", { class: "scroll" }, h("table", { class: "plain" },
+      h("thead", {}, h("tr", {}, h("th", { scope: "col" }, "Group"), h("th", { scope: "col" }, "Ranks"), h("th", { scope: "col" }, "Peers because of"))),
+      h("tbody", {}, ...groups.slice(0, GROUPS).map(({ name, why, ranks }) => h("tr", {},
+        h("th", { scope: "row" }, name || MISSING),
+        h("td", {}, ranksInWords(ranks).replace(/^ranks? /, "")),
+        h("td", {}, why || MISSING)))))),
+    left > 0 && h("p", { class: "note" }, `${plural(left, "more group")} in the JSON.`));
 }
 
 export function diagnosesSection(doc: EroicaDocument): HTMLElement | null {
-  if (doc.diagnoses.length === 0 && doc.hints.length === 0) return null;
-  const victims = doc.victims.length > 0 && doc.diagnoses.length > 0;
-  return section("diagnoses", doc.diagnoses.length > 0 ? "What is wrong" : "Hints",
+  if (doc.diagnoses.length === 0 && doc.hints.length === 0 && doc.blocked === null && doc.peerGroups.length === 0) return null;
+  const wrong = doc.diagnoses.length > 0 || doc.blocked !== null;
+  const victims = doc.victims.length > 0 && wrong;
+  return section("diagnoses", wrong ? "What is wrong" : doc.hints.length > 0 ? "Hints" : "Nothing wrong was found",
+    doc.blocked !== null && blockedCard(doc.blocked),
     ...doc.diagnoses.map(card),
+    whatIfBars(doc),
     victims && h("p", { class: "note" }, `Only waiting for the others: ${ranksInWords(doc.victims)}.`),
-    doc.hints.length > 0 && h("details", { open: doc.diagnoses.length === 0 },
+    doc.hints.length > 0 && h("details", { open: !wrong },
       h("summary", {}, `${capital(doc.hints.length === 1 ? "one hint" : `${whole(doc.hints.length)} hints`)}, less sure than a claim`),
-      ...doc.hints.map(card)));
+      ...doc.hints.map(card)),
+    peerGroups(doc));
 }

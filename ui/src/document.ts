@@ -108,10 +108,10 @@ export interface Collective {
 
 export interface Evidence {
   readonly what: string;
-  readonly value: string;
+  readonly value: Maybe;
   readonly unit: string;
-  readonly peersMedian: string;
-  readonly peersMad: string;
+  readonly peersMedian: Maybe;
+  readonly peersMad: Maybe;
   readonly ranks: number[];
 }
 export interface Alternative { readonly cause: string; readonly confidence: Maybe; readonly ruledOutBy: string }
@@ -128,9 +128,23 @@ export interface Diagnosis {
   readonly confidenceWhy: string[];
   readonly lostMsPerStep: Maybe;
   readonly lostGpuSecondsPerHour: Maybe;
+  readonly marginalMsPerStep: Maybe;
   readonly evidence: Evidence[];
   readonly alternatives: Alternative[];
   readonly action: string;
+}
+
+export interface PeerGroup { readonly name: string; readonly why: string; readonly ranks: number[] }
+/** Step times recomputed: as factors of what they would be, and in ms. */
+export interface WhatIf { readonly slowdown: Maybe; readonly slowdownEven: Maybe; readonly stepMsWithoutFindings: Maybe }
+export interface Blocked {
+  readonly group: string;
+  readonly sequence: Maybe;
+  readonly operation: string;
+  readonly waiting: number[];
+  readonly missing: number[];
+  readonly stacks: string[];
+  readonly processState: string[];
 }
 
 export interface EroicaDocument {
@@ -160,7 +174,9 @@ export interface EroicaDocument {
   readonly functionsLeftOut: Maybe;
   readonly collectives: Collective[];
   readonly notes: string[];
-  readonly slowdown: Maybe;
+  readonly whatIf: WhatIf;
+  readonly peerGroups: PeerGroup[];
+  readonly blocked: Blocked | null;
   readonly victims: number[];
   readonly diagnoses: Diagnosis[];
   readonly hints: Diagnosis[];
@@ -340,12 +356,13 @@ function readDiagnosis(source: Fields): Diagnosis {
     confidenceWhy: texts(source.confidence_why),
     lostMsPerStep: number(source.lost_ms_per_step),
     lostGpuSecondsPerHour: number(source.lost_gpu_seconds_per_hour),
+    marginalMsPerStep: number(source.marginal_ms_per_step),
     evidence: records(source.evidence).map((entry) => ({
       what: text(entry.what),
-      value: text(entry.value),
+      value: number(entry.value),
       unit: text(entry.unit),
-      peersMedian: text(entry.peers_median),
-      peersMad: text(entry.peers_mad),
+      peersMedian: number(entry.peers_median),
+      peersMad: number(entry.peers_mad),
       ranks: numbers(entry.ranks),
     })),
     alternatives: records(source.alternatives).map((entry) => ({
@@ -354,6 +371,29 @@ function readDiagnosis(source: Fields): Diagnosis {
       ruledOutBy: text(entry.ruled_out_by),
     })),
     action: text(source.action),
+  };
+}
+
+function readWhatIf(value: unknown): WhatIf {
+  const source = fields(value);
+  return {
+    slowdown: number(source.slowdown),
+    slowdownEven: number(source.slowdown_even),
+    stepMsWithoutFindings: number(source.step_ms_without_findings),
+  };
+}
+
+function readBlocked(value: unknown): Blocked | null {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  const source = fields(value);
+  return {
+    group: text(source.group),
+    sequence: number(source.sequence),
+    operation: text(source.operation),
+    waiting: numbers(source.waiting),
+    missing: numbers(source.missing),
+    stacks: texts(source.stacks),
+    processState: texts(source.process_state),
   };
 }
 
@@ -396,7 +436,11 @@ export function readDocument(value: unknown): EroicaDocument {
     functionsLeftOut: number(profile.functions_left_out),
     collectives: records(profile.collectives).map(readCollective),
     notes: texts(profile.notes),
-    slowdown: number(fields(source.what_if).slowdown),
+    whatIf: readWhatIf(source.what_if),
+    peerGroups: records(source.peer_groups)
+      .map((group) => ({ name: text(group.name), why: text(group.why), ranks: numbers(group.ranks) }))
+      .filter(({ ranks: members }) => members.length > 0),
+    blocked: readBlocked(source.blocked),
     victims: numbers(source.victims),
     diagnoses: records(source.diagnoses).map(readDiagnosis),
     hints: records(source.hints).map(readDiagnosis),

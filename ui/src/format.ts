@@ -60,6 +60,28 @@ export function percent(share: Maybe): string {
 export const plural = (value: number, one: string, many = `${one}s`): string =>
   `${whole(value)} ${value === 1 ? one : many}`;
 
+/** A value of evidence by its unit: those of docs/signals.md as people write them, others as they are named. */
+export function amount(value: Maybe, unit: string): string {
+  if (value === null) return MISSING;
+  const scales: Record<string, string> = { hz: "Hz", bytes_per_s: "B/s", bits_per_s: "bit/s", bytes: "B" };
+  const scale = Object.hasOwn(scales, unit) ? scales[unit] : undefined;
+  if (scale !== undefined) {
+    const prefixes = (["T", "G", "M", "k", ""] as const).map((prefix, i) => [10 ** (12 - 3 * i), `${prefix}${scale}`] as const);
+    return value === 0 ? `0 ${scale}` : scaled(value, prefixes, false);
+  }
+  if (unit === "share" || unit === "fraction") return percent(value);
+  const words: Record<string, string> = {
+    "": "", 1: "", count: "", ratio: "×", watts: "W", celsius: "°C", per_s: "a second", ms_per_step: "ms a step",
+  };
+  return `${digits(value)} ${Object.hasOwn(words, unit) ? words[unit]! : unit}`.trim();
+}
+
+/** GPU time lost in an hour, in the unit that suits. */
+export function gpuTime(seconds: number): string {
+  const [value, unit] = seconds < 600 ? [seconds, "seconds"] : seconds < 7200 ? [seconds / 60, "minutes"] : [seconds / 3600, "hours"];
+  return `${digits(value)} GPU ${unit} an hour`;
+}
+
 /** "0–3, 7": runs of ranks put together; what exceeds `runs` is counted. */
 export function rankList(ranks: readonly number[], runs = 8): string {
   const sorted = [...new Set(ranks)].sort((a, b) => a - b);

@@ -1,32 +1,44 @@
 // The answer first: what is wrong, or where the time goes, in one sentence, then the job in figures.
 
-import type { EroicaDocument } from "./document.ts";
+import type { Blocked, EroicaDocument } from "./document.ts";
 import { h, type Child } from "./dom.ts";
-import { duration, MISSING, percent, plural, ranksInWords, whole } from "./format.ts";
+import { duration, MISSING, percent, plural, ranksInWords, whole, words } from "./format.ts";
 
 const joined = (parts: readonly string[]): string =>
   parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts[parts.length - 1]}`;
 
-const medianMs = (doc: EroicaDocument): number | null => doc.steps.medianMs ?? doc.window.medianMs;
+export const medianMs = (doc: EroicaDocument): number | null => doc.steps.medianMs ?? doc.window.medianMs;
+
+/** "all_reduce number 12 of group dp: ranks 0–2 wait for rank 3" */
+export function blockedInWords({ operation, sequence, group, waiting, missing }: Blocked): string {
+  const what = [words(operation) || "a collective", sequence === null ? "" : `number ${sequence}`,
+    group === "" ? "" : `of group ${group}`].filter((part) => part !== "").join(" ");
+  const who = `${ranksInWords(waiting) || "others"} ${waiting.length === 1 ? "waits" : "wait"}`;
+  return `${what}: ${who}${missing.length === 0 ? ", no rank is missing" : ` for ${ranksInWords(missing)}`}`;
+}
 
 /** The sentence at the top. */
 export function answer(doc: EroicaDocument): string {
   const [first, ...others] = doc.diagnoses;
   const step = medianMs(doc);
+  const stopped = doc.blocked === null ? "" : `Blocked in ${blockedInWords(doc.blocked)}. `;
   if (first) {
     const where = ranksInWords(first.ranks) || first.hosts.join(", ") || (first.scope === "all" ? "all ranks" : first.component);
-    const lost = first.lostMsPerStep !== null && first.lostMsPerStep > 0 ? `: ${duration(first.lostMsPerStep)} a step lost` : "";
+    const of = step === null ? "" : ` of ${duration(step)}`;
+    const lost = first.lostMsPerStep !== null && first.lostMsPerStep > 0 ? `: ${duration(first.lostMsPerStep)}${of} a step lost` : "";
     const more = others.length > 0 ? `, and ${plural(others.length, "more cause")}` : "";
-    return `${first.title}${where === "" ? "" : ` (${where})`}${lost}${more}.`;
+    return `${stopped}${first.title}${where === "" ? "" : ` (${where})`}${lost}${more}.`;
   }
   const shares = doc.classes
     .flatMap(({ name, share }) => (share !== null && share >= 0.05 ? [{ name, share }] : []))
     .sort((a, b) => b.share - a.share)
     .slice(0, 3)
     .map(({ name, share }) => `${percent(share)} ${name}`);
-  if (step !== null && shares.length > 0) return `A step takes ${duration(step)}: ${joined(shares)}.`;
-  if (step !== null) return `A step takes ${duration(step)}.`;
-  if (shares.length > 0) return `Where the time goes: ${joined(shares)}.`;
+  if (stopped !== "") return stopped.trim();
+  const well = doc.peerGroups.length > 0 ? "Nothing wrong was found. " : "";
+  if (step !== null && shares.length > 0) return `${well}A step takes ${duration(step)}: ${joined(shares)}.`;
+  if (step !== null) return `${well}A step takes ${duration(step)}.`;
+  if (shares.length > 0) return `${well}Where the time goes: ${joined(shares)}.`;
   return "The input had nothing that could be measured.";
 }
 
@@ -50,7 +62,7 @@ function tiles(doc: EroicaDocument): Tile[] {
     { name: "Median step", value: duration(medianMs(doc)) },
     { name: "p95 step", value: duration(steps.p95Ms ?? doc.window.p95Ms) },
     { name: "Slowest step", value: duration(steps.slowestMs), more: slowest },
-    ...(doc.slowdown !== null ? [{ name: "Slowdown", value: `${doc.slowdown.toFixed(2)} ×` }] : []),
+    ...(doc.whatIf.slowdown !== null ? [{ name: "Slowdown", value: `${doc.whatIf.slowdown.toFixed(2)} ×` }] : []),
   ];
 }
 

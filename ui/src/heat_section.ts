@@ -27,8 +27,15 @@ export function heatColor(scale: Scale, value: number): string {
   return `color-mix(in srgb, ${hue} ${strength}%, var(--heat-zero))`;
 }
 
+/** What the claims say of a rank. */
+interface Roles { readonly named: ReadonlySet<number>; readonly victims: ReadonlySet<number> }
+
+const role = (roles: Roles, rank: number): string =>
+  roles.named.has(rank) ? "named in a claim" : roles.victims.has(rank) ? "only waiting for others" : "";
+
 function draw(
   width: number, functions: readonly FunctionProfile[], ranks: readonly number[], scale: Scale, stepMs: number, basis: string,
+  roles: Roles,
 ): Drawing {
   const labelLength = Math.max(10, Math.min(44, Math.floor(width / 26)));
   const [marginLeft, marginRight, marginTop] = [Math.round(labelLength * 7.3) + 12, 76, 26];
@@ -43,12 +50,14 @@ function draw(
     return { x, y, fill: heatColor(scale, value) };
   }));
   const used = Math.min(room, columns.length * MAX_CELL_WIDTH);
-  const height = marginTop + 10 + functions.length * ROW_HEIGHT;
+  const marked = positions.filter((i) => columns[i]!.some((rank) => roles.named.has(rank)));
+  const marginBottom = marked.length > 0 ? 18 : 10;
+  const height = marginTop + marginBottom + functions.length * ROW_HEIGHT;
   const every = roundStep(ranks.length, used / 44);
   const labelled = columns.map((group) => group.find((rank) => rank % every === 0));
   const ticks = positions.filter((i) => labelled[i] !== undefined);
   const svg = Plot.plot({
-    width, height, marginLeft, marginRight: width - marginLeft - used, marginTop, marginBottom: 10,
+    width, height, marginLeft, marginRight: width - marginLeft - used, marginTop, marginBottom,
     x: {
       type: "band", domain: positions, axis: "top", label: null, tickSize: 0, ticks, padding: used / columns.length > 12 ? 0.06 : 0,
       tickFormat: (i: number) => `${labelled[i]}`,
@@ -63,6 +72,7 @@ function draw(
         y: (i: number) => i, frameAnchor: "right", textAnchor: "start", dx: 8, fill: "var(--quiet)",
         text: (i: number) => duration(rows[i]!.medianMs),
       }),
+      Plot.text(marked, { x: (i: number) => i, frameAnchor: "bottom", dy: 13, fill: "var(--highlight)", text: () => "▲" }),
     ],
   }) as SVGSVGElement & Plot.Plot;
   svg.querySelectorAll("[aria-label='y-axis tick label']").forEach((axis) => axis.setAttribute("class", "code"));
@@ -79,7 +89,8 @@ function draw(
         return {
           tip: [h("strong", { class: "code" }, shorten(profile.name, 60)), h("div", { class: "quiet" }, location(profile)),
             tipRows([{ name: `rank ${cell.rank}`, value }, { name: "median of all", value: duration(row.medianMs) }]),
-            group !== "" && h("div", { class: "quiet" }, group)],
+            group !== "" && h("div", { class: "quiet" }, group),
+            role(roles, cell.rank) !== "" && h("div", { class: "quiet" }, role(roles, cell.rank))],
           spoken: `${profile.name}, rank ${cell.rank}: ${value}, median ${duration(row.medianMs)}`,
         };
       },
@@ -103,10 +114,12 @@ export function heatSection(doc: EroicaDocument): HTMLElement | null {
   if (ranks.length < 2 || functions.length === 0) return null;
 
   const stepMs = doc.ranks.length > 0 ? median(doc.ranks.map(totalMs)) : 0;
+  const named = new Set(doc.diagnoses.filter(({ ranks: those }) => those.length < ranks.length).flatMap(({ ranks: those }) => those));
+  const roles: Roles = { named, victims: new Set(doc.victims) };
   let scale: Scale = "difference";
   const key = h("span", {}, legend(scale));
   const plot = chart("Exposed time of functions by rank; arrow keys move, Enter opens a function.", (width) =>
-    draw(width, functions, ranks, scale, stepMs, doc.basis));
+    draw(width, functions, ranks, scale, stepMs, doc.basis, roles));
   const controls = h("div", { class: "controls" },
     select("Colour", [["difference", "difference from the function’s median"], ["amount", "share of the function’s most"]],
       scale, (value) => {
@@ -119,6 +132,6 @@ export function heatSection(doc: EroicaDocument): HTMLElement | null {
     h("p", { class: "note" },
       `Exposed time ${doc.basis}: a row for each function${seen.length > ROWS ? ` (the ${ROWS} largest of ${whole(seen.length)})` : ""}, ` +
       "a column for each rank; where it stands for several neighbours it shows the most unusual of them. At the right: the " +
-      "median over ranks. A click or Enter opens the function."),
+      `median over ranks. ${named.size > 0 ? "▲: a rank that a claim names. " : ""}A click or Enter opens the function.`),
     controls, h("div", { class: "heat" }, plot.element));
 }

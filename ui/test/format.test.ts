@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import {
-  bytes, count, digits, duration, fixed, location, microseconds, percent, rankList, roundStep, shorten, tick, utc,
+  amount, bytes, count, digits, duration, fixed, gpuTime, location, microseconds, percent, rankList, roundStep, shorten, tick, utc,
 } from "../src/format.ts";
 
 test("durations take the unit that suits them, with three digits", () => {
@@ -62,4 +62,18 @@ test("a round step cuts an axis into few enough pieces", () => {
 test("times of day, and what is none", () => {
   assert.equal(utc("1700000000123456789"), "2023-11-14 22:13:20");
   for (const odd of ["", "0", "-4", "text", "1e40"]) assert.equal(utc(odd), "–");
+});
+
+test("amounts go by the units of signals", () => {
+  assert.equal(amount(0.4123, "share"), "41 %");
+  assert.equal(amount(1.98e9, "hz"), "1.98 GHz");
+  assert.equal(amount(8.1e8, "bytes_per_s"), "810 MB/s");
+  assert.equal(amount(0, "bits_per_s"), "0 bit/s");
+  assert.equal(amount(88, "celsius"), "88 °C");
+  assert.equal(amount(0.31, "cores"), "0.31 cores");
+  assert.equal(amount(3, "constructor"), "3 constructor");
+  assert.equal(amount(3, ""), "3");
+  assert.equal(amount(null, "ms"), "–");
+  assert.equal(gpuTime(47), "47 GPU seconds an hour");
+  assert.equal(gpuTime(504_000), "140 GPU hours an hour");
 });

@@ -18,10 +18,19 @@ test("without claims the answer is where the time goes", () => {
 
 test("with claims it is the most costly one", () => {
   const first = { title: "The CPU quota stops a rank", ranks: [2], lost_ms_per_step: 37.9 };
-  assert.equal(answer(readDocument({ profile, diagnoses: [first] })), "The CPU quota stops a rank (rank 2): 37.9 ms a step lost.");
+  assert.equal(answer(readDocument({ profile, diagnoses: [first] })), "The CPU quota stops a rank (rank 2): 37.9 ms of 152 ms a step lost.");
   assert.equal(answer(readDocument({ diagnoses: [first, {}, {}] })),
     "The CPU quota stops a rank (rank 2): 37.9 ms a step lost, and 2 more causes.");
   assert.equal(answer(readDocument({ diagnoses: [{ cause: "net.slow", scope: "all" }] })), "net.slow (all ranks).");
+});
+
+test("what is blocked comes first, and a job that was compared and is well says so", () => {
+  const blocked = { group: "dp", sequence: 12, operation: "all_reduce", waiting: [0, 1, 2], missing: [3] };
+  assert.equal(answer(readDocument({ blocked })), "Blocked in all reduce number 12 of group dp: ranks 0–2 wait for rank 3.");
+  assert.equal(answer(readDocument({ blocked: {}, diagnoses: [{ title: "A process is stopped", ranks: [3] }] })),
+    "Blocked in a collective: others wait, no rank is missing. A process is stopped (rank 3).");
+  assert.equal(answer(readDocument({ window: { step_ms: { median: 9 } }, peer_groups: [{ name: "all ranks", ranks: [0, 1] }] })),
+    "Nothing wrong was found. A step takes 9.00 ms.");
 });
 
 test("rows sort with missing values last in both directions, ties in their order", () => {

@@ -1,0 +1,12 @@
+# Writes rule files as a C++ source: cmake -DOUTPUT=FILE -DRULES="A;B" -P EmbedRules.cmake
+set(text "// Made from rules/*.toml by cmake/EmbedRules.cmake.\n#include \"diagnose/standard_rules.h\"\n\n")
+string(APPEND text "#include <array>\n\nnamespace eroica {\n\nstd::span<const EmbeddedRules> embedded_rules() {\n")
+list(LENGTH RULES count)
+string(APPEND text "  static constexpr std::array<EmbeddedRules, ${count}> kFiles = {{\n")
+foreach(path IN LISTS RULES)
+  cmake_path(GET path FILENAME name)
+  file(READ ${path} content)
+  string(APPEND text "      {\"rules/${name}\", R\"eroica(${content})eroica\"},\n")
+endforeach()
+string(APPEND text "  }};\n  return kFiles;\n}\n\n}  // namespace eroica\n")
+file(WRITE ${OUTPUT} "${text}")

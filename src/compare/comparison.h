@@ -1,0 +1,38 @@
+#pragma once
+
+#include <vector>
+
+#include "compare/job.h"
+#include "compare/kernel_speed.h"
+#include "compare/peers.h"
+#include "compare/step_variation.h"
+#include "compare/transfers.h"
+#include "compare/what_if.h"
+
+namespace eroica {
+
+/// A job's window with everything that comparisons start from. `job` and `names` must outlive it.
+struct Comparison {
+  Comparison(const Job& of_job, const NameTable& of_names)
+      : job(&of_job),
+        names(&of_names),
+        peers(find_peers(of_job)),
+        index(of_job),
+        model(of_job, peers),
+        transfers(eroica::transfers(of_job)) {
+    variation.reserve(peers.sets.size());
+    for (const PeerSet& set : peers.sets) variation.push_back(step_variation(of_job, set));
+  }
+  Comparison(const Comparison&) = delete;  // the model refers to the peers
+  Comparison& operator=(const Comparison&) = delete;
+
+  const Job* job;
+  const NameTable* names;
+  Peers peers;
+  FunctionIndex index;
+  StepModel model;
+  std::vector<Transfer> transfers;
+  std::vector<StepVariation> variation;  ///< by peer set
+};
+
+}  // namespace eroica

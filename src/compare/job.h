@@ -1,0 +1,220 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <map>
+#include <span>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "pattern/pattern.h"
+
+namespace eroica {
+
+/// What a function's time depends on, by its name.
+enum class Workload : uint8_t {
+  kNone,         ///< no compute
+  kMatrix,       ///< matrix multiplications, convolutions, attention: bound by arithmetic
+  kMemoryBound,  ///< all other compute
+};
+
+/// A function of the job, whatever rank runs it.
+struct JobFunction {
+  uint64_t hash = 0;
+  FunctionKind kind = FunctionKind::kPython;
+  Workload workload = Workload::kNone;
+  bool user_code = false;  ///< Python written by the user (not torch, not the standard library)
+  bool waits = false;      ///< Python whose time is a wait for others: backward engine, synchronisation, queues
+  bool simt = false;       ///< matrix kernel without tensor cores
+  bool scalar = false;     ///< operator that looks at single elements of tensors
+};
+
+/// One function on one rank. Times are shares of the rank's window, so that windows of different length compare.
+struct FunctionUse {
+  uint32_t function = 0;  ///< in Job::functions
+  int32_t line = 0;
+  float exposed = 0;
+  float self = 0;
+  float total = 0;
+  float calls = 0;  ///< a step
+  float mean_us = 0;
+  float p50_us = 0;
+  float p99_us = 0;
+  float longest_us = 0;
+  uint32_t shape = 0;
+  uint32_t shapes = 0;
+  float work_per_call = 0;
+  float beside_us = 0;  ///< mean duration beside collectives; 0 = never beside
+  float alone_us = 0;   ///< mean duration away from them; 0 = never alone
+  float bytes = 0;      ///< a step
+  uint32_t issuer = 0;  ///< index in Job::functions + 1 of the user function that issued most of it, 0 = unknown
+  int32_t issuer_line = 0;
+};
+
+/// A hardware signal over a function's critical executions.
+struct HardwareFact {
+  uint32_t function = 0;  ///< in Job::functions
+  uint32_t metric = 0;    ///< in Job::metrics
+  uint32_t entity = 0;    ///< in Job::entities
+  float mean = 0;
+  float deviation = 0;
+};
+
+/// One kind of collective in one group as one rank saw it.
+struct CollectiveUse {
+  uint32_t group = 0;  ///< in Job::groups
+  uint32_t kind = 0;   ///< in Job::words
+  float count = 0;     ///< a step
+  float bytes = 0;     ///< of one instance, mean; 0 = unknown
+  float total = 0;     ///< share of the window
+  float exposed = 0;   ///< share of the window
+  float p10_us = 0;
+  float p50_us = 0;
+  float p99_us = 0;
+};
+
+/// A step as one rank saw it.
+struct StepFacts {
+  int64_t number = 0;
+  float duration_ms = 0;
+  float own_ms = 0;  ///< outside of exposed communication
+  float work = 0;
+  bool regular = true;  ///< complete and regular
+};
+
+struct JobGroup {
+  std::string name;
+  std::string desc;
+  std::vector<int32_t> ranks;  ///< ascending; empty: unknown
+  int32_t size = -1;
+};
+
+enum class EntityKind : uint8_t { kRank, kWorker, kThread, kHost, kGpu, kNic, kDisk, kCpu, kOther };
+[[nodiscard]] std::string_view entity_kind_name(EntityKind kind);
+EntityKind entity_kind(std::string_view entity);
+
+struct Entity {
+  std::string text;
+  EntityKind kind = EntityKind::kOther;
+  std::vector<uint32_t> ranks;  ///< indices in Job::ranks that it tells about, ascending
+};
+
+/// One signal of one entity over the window.
+struct SignalValue {
+  uint32_t entity = 0;
+  float mean = 0;
+  float deviation = 0;
+  float minimum = 0;
+  float maximum = 0;
+};
+struct Signal {
+  std::string metric;
+  std::string unit;
+  std::vector<SignalValue> values;  ///< by entity, each once
+};
+
+struct RankFacts {
+  int32_t rank = -1;
+  uint32_t host = 0;    ///< in Job::words
+  uint32_t device = 0;  ///< in Job::words: accelerator model
+  int32_t gpu = -1;
+  uint32_t labels = 0;  ///< in Job::label_sets
+  bool gpu_job = false;
+  StepSource step_source = StepSource::kWindow;
+  uint32_t steps = 0;  ///< complete regular ones
+  float step_ms = 0;   ///< mean of them; the window's length where there are none
+  float window_ms = 0;
+  uint64_t events = 0;
+  std::array<float, kTimeClassCount> share{};  ///< of the window
+  float work = 0;                              ///< of compute, a step
+  uint32_t uses_begin = 0, uses_end = 0;       ///< in Job::uses
+  uint32_t hardware_begin = 0, hardware_end = 0;
+  uint32_t collectives_begin = 0, collectives_end = 0;
+  uint32_t steps_begin = 0, steps_end = 0;  ///< in Job::steps, at most kMaxSteps
+  uint32_t groups_begin = 0, groups_end = 0;  ///< in Job::memberships
+  uint32_t sends_per_step = 0;                ///< point-to-point sends
+
+  [[nodiscard]] float own() const { return 1 - share[static_cast<size_t>(TimeClass::kCommunication)]; }
+};
+
+/// The patterns of all ranks as columns: what comparison needs of them, some kilobytes a rank.
+struct Job {
+  static constexpr size_t kMaxSteps = 64;
+  static constexpr size_t kMaxUses = 128;  ///< functions of one rank
+
+  std::string id;
+  int32_t world_size = -1;
+  double step_ms = 0;  ///< median over the ranks of their mean step
+  bool gpu_job = false;
+  std::vector<RankFacts> ranks;  ///< ascending
+  std::vector<FunctionUse> uses;
+  std::vector<HardwareFact> hardware;
+  std::vector<CollectiveUse> collectives;
+  std::vector<StepFacts> steps;
+  std::vector<JobFunction> functions;
+  std::vector<std::string> words{""};
+  std::vector<std::string> metrics;
+  std::vector<std::map<std::string, std::string>> label_sets;
+  std::vector<JobGroup> groups;
+  std::vector<uint32_t> memberships;                    ///< groups of the ranks, used or not
+  std::vector<std::pair<int32_t, int32_t>> exchanges;  ///< ranks (smaller first) that send to or receive from another
+  std::vector<Entity> entities;
+  std::vector<Signal> signals;  ///< by metric, unit
+  std::vector<std::string> ranks_without_trace;
+
+  [[nodiscard]] std::span<const FunctionUse> uses_of(const RankFacts& rank) const {
+    return {uses.data() + rank.uses_begin, uses.data() + rank.uses_end};
+  }
+  [[nodiscard]] std::span<const HardwareFact> hardware_of(const RankFacts& rank) const {
+    return {hardware.data() + rank.hardware_begin, hardware.data() + rank.hardware_end};
+  }
+  [[nodiscard]] std::span<const CollectiveUse> collectives_of(const RankFacts& rank) const {
+    return {collectives.data() + rank.collectives_begin, collectives.data() + rank.collectives_end};
+  }
+  [[nodiscard]] std::span<const uint32_t> groups_of(const RankFacts& rank) const {
+    return {memberships.data() + rank.groups_begin, memberships.data() + rank.groups_end};
+  }
+  [[nodiscard]] std::span<const StepFacts> steps_of(const RankFacts& rank) const {
+    return {steps.data() + rank.steps_begin, steps.data() + rank.steps_end};
+  }
+  [[nodiscard]] const Signal* signal(std::string_view metric) const;
+};
+
+/// Gathers patterns one at a time, so that a million of them need not be in memory at once. Deterministic for a given
+/// order of ranks.
+class JobBuilder {
+ public:
+  /// `names` must outlive the builder; it may grow between calls.
+  explicit JobBuilder(const NameTable& names) : names_(&names) {}
+  void add(const RankPattern& pattern);
+  /// Orders the ranks and gives the job away; the builder is then empty.
+  Job finish();
+
+ private:
+  uint32_t word(const std::string& text);
+  uint32_t metric(const std::string& text);
+  uint32_t function(uint64_t hash, FunctionKind kind);
+  uint32_t entity(const std::string& text);
+  uint32_t group(const GroupPattern& group);
+  void add_uses(const RankPattern& pattern, double steps, RankFacts& facts);
+  void add_collectives(const RankPattern& pattern, double steps, RankFacts& facts);
+  void add_steps(const RankPattern& pattern, RankFacts& facts);
+  void add_signals(const RankPattern& pattern, uint32_t rank_index);
+
+  const NameTable* names_;
+  Job job_;
+  std::unordered_map<std::string, uint32_t> words_;
+  std::unordered_map<std::string, uint32_t> metrics_;
+  std::unordered_map<uint64_t, uint32_t> functions_;
+  std::unordered_map<std::string, uint32_t> entities_;
+  std::unordered_map<std::string, uint32_t> groups_;
+  std::unordered_map<std::string, uint32_t> label_sets_;
+  std::map<std::pair<std::string, std::string>, uint32_t> signals_;
+  std::vector<std::unordered_map<uint32_t, uint32_t>> signal_entities_;  // by signal: entity → index of its value
+};
+
+Job build_job(std::span<const RankPattern> patterns, const NameTable& names);
+
+}  // namespace eroica

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "compare/job.h"
+
+namespace eroica {
+
+/// Ranks that ought to behave alike.
+struct PeerSet {
+  std::string name;             ///< "all ranks", "stage 1", "stage 1 on NVIDIA A100"
+  std::string why;              ///< what made them peers
+  std::vector<uint32_t> ranks;  ///< indices in Job::ranks, ascending
+  int32_t stage = 0;            ///< position in the pipeline
+};
+
+struct Peers {
+  std::vector<PeerSet> sets;
+  std::vector<uint32_t> set_of;  ///< by index in Job::ranks
+  int32_t stages = 1;            ///< of the pipeline; 1 = none
+  double micro_batches = 1;      ///< a step, at least 1
+  bool certain = true;           ///< false: no group says who does the same work, the ranks' functions had to
+};
+
+/// Derives peer groups. Ranks that exchange point-to-point messages, or stand in one group described as pipeline, are
+/// in different stages; ranks joined by any other collective are in the same one (data, tensor, expert and context
+/// parallel ranks run the same program), unless the collective spans stages (norms, embeddings). Without pipeline all
+/// ranks are peers. Where a pipeline's groups are not known, ranks with the same functions as often are. Ranks on
+/// different models of accelerator are no peers.
+Peers find_peers(const Job& job);
+
+}  // namespace eroica

@@ -1,0 +1,216 @@
+#include "compare/step_variation.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <numeric>
+
+#include "base/robust.h"
+
+namespace eroica {
+namespace {
+
+constexpr int kMostShift = 3;
+constexpr size_t kLeastSteps = 5;
+constexpr size_t kMostRanks = 256;
+constexpr double kMargin = 1.5;
+
+std::vector<StepFacts> regular_steps(const Job& job, const RankFacts& rank) {
+  std::vector<StepFacts> steps;
+  for (const StepFacts& step : job.steps_of(rank)) {
+    if (step.regular) steps.push_back(step);
+  }
+  return steps;
+}
+
+double difference_at(const std::vector<StepFacts>& a, const std::vector<StepFacts>& b, int shift) {
+  double sum = 0;
+  size_t count = 0;
+  for (size_t i = 0; i < a.size(); ++i) {
+    const auto j = static_cast<ptrdiff_t>(i) + shift;
+    if (j < 0 || j >= static_cast<ptrdiff_t>(b.size())) continue;
+    sum += std::abs(a[i].duration_ms - b[static_cast<size_t>(j)].duration_ms);
+    ++count;
+  }
+  if (count < kLeastSteps || 2 * count < a.size()) return std::numeric_limits<double>::infinity();
+  return sum / static_cast<double>(count);
+}
+
+// The shift of b against a; kMostShift + 1: not aligned.
+int shift_of(const std::vector<StepFacts>& a, const std::vector<StepFacts>& b) {
+  int best = 0;
+  double least = std::numeric_limits<double>::infinity();
+  for (int shift = -kMostShift; shift <= kMostShift; ++shift) {
+    const double difference = difference_at(a, b, shift);
+    if (difference < least || (difference == least && std::abs(shift) < std::abs(best))) {
+      least = difference;
+      best = shift;
+    }
+  }
+  if (std::isinf(least)) return kMostShift + 1;
+  for (int shift = -kMostShift; shift <= kMostShift; ++shift) {
+    if (shift != best && difference_at(a, b, shift) < kMargin * least) return a.size() == b.size() ? 0 : kMostShift + 1;
+  }
+  return best;
+}
+
+// The steps of one rank by the reference's step.
+using Row = std::map<int64_t, StepFacts>;
+
+double correlation(const std::vector<double>& x, const std::vector<double>& y) {
+  const auto n = static_cast<double>(x.size());
+  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  const double mean_y = std::accumulate(y.begin(), y.end(), 0.0) / n;
+  double xy = 0;
+  double xx = 0;
+  double yy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean_x) * (y[i] - mean_y);
+    xx += (x[i] - mean_x) * (x[i] - mean_x);
+    yy += (y[i] - mean_y) * (y[i] - mean_y);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
+}
+
+// What is left of each value once its row's and its column's mean are taken out.
+std::vector<double> residuals(const std::vector<std::vector<double>>& table) {
+  const size_t rows = table.size();
+  const size_t columns = table.front().size();
+  std::vector<double> column_mean(columns);
+  double mean = 0;
+  for (const auto& row : table) {
+    for (size_t c = 0; c < columns; ++c) column_mean[c] += row[c] / static_cast<double>(rows);
+  }
+  for (const double value : column_mean) mean += value / static_cast<double>(columns);
+  std::vector<double> result;
+  result.reserve(rows * columns);
+  for (const auto& row : table) {
+    const double row_mean = std::accumulate(row.begin(), row.end(), 0.0) / static_cast<double>(columns);
+    for (size_t c = 0; c < columns; ++c) result.push_back(row[c] - row_mean - column_mean[c] + mean);
+  }
+  return result;
+}
+
+}  // namespace
+
+StepVariation step_variation(const Job& job, const PeerSet& set) {
+  StepVariation result;
+  std::vector<Row> rows;
+  std::vector<StepFacts> reference;
+  bool numbered = true;
+  const size_t stride = std::max<size_t>(1, set.ranks.size() / kMostRanks);
+  for (size_t i = 0; i < set.ranks.size(); i += stride) {
+    const RankFacts& rank = job.ranks[set.ranks[i]];
+    const std::vector<StepFacts> steps = regular_steps(job, rank);
+    if (rank.step_source == StepSource::kWindow || steps.size() < kLeastSteps) continue;
+    numbered = numbered && rank.step_source == StepSource::kProfilerStep;
+    if (reference.empty()) reference = steps;
+    const int shift = numbered ? 0 : shift_of(reference, steps);
+    if (shift > kMostShift) continue;
+    Row row;
+    for (size_t at = 0; at < steps.size(); ++at) {
+      row[numbered ? steps[at].number : static_cast<int64_t>(at) - shift] = steps[at];
+    }
+    rows.push_back(std::move(row));
+  }
+  if (rows.size() < 2) {
+    result.why = "the ranks' steps could not be aligned";
+    return result;
+  }
+  std::vector<int64_t> common;
+  for (const auto& [number, step] : rows.front()) {
+    if (std::all_of(rows.begin(), rows.end(), [&, n = number](const Row& row) { return row.contains(n); })) {
+      common.push_back(number);
+    }
+  }
+  if (common.size() < kLeastSteps) {
+    result.why = "the ranks have too few steps in common";
+    return result;
+  }
+  result.why = numbered ? "aligned by step number" : "aligned by the steps' durations";
+  result.steps = common.size();
+  std::vector<std::vector<double>> own(rows.size());
+  std::vector<std::vector<double>> work(rows.size());
+  double total_ms = 0;
+  for (size_t r = 0; r < rows.size(); ++r) {
+    for (const int64_t number : common) {
+      const StepFacts& step = rows[r].at(number);
+      own[r].push_back(step.own_ms);
+      work[r].push_back(step.work);
+      if (r == 0) total_ms += step.duration_ms;
+    }
+  }
+  std::vector<bool> was_slowest(rows.size());
+  double slowest_each = 0;
+  for (size_t c = 0; c < common.size(); ++c) {
+    size_t slowest = 0;
+    for (size_t r = 1; r < rows.size(); ++r) {
+      if (own[r][c] > own[slowest][c]) slowest = r;
+    }
+    slowest_each += own[slowest][c];
+    was_slowest[slowest] = true;
+  }
+  double slowest_of_all = 0;
+  for (const auto& row : own) slowest_of_all = std::max(slowest_of_all, std::accumulate(row.begin(), row.end(), 0.0));
+  result.slowest_ranks = static_cast<size_t>(std::count(was_slowest.begin(), was_slowest.end(), true));
+  if (total_ms > 0) result.moving_share = (slowest_each - slowest_of_all) / total_ms;
+  result.work_correlation = correlation(residuals(own), residuals(work));
+  return result;
+}
+
+Bursts bursts(const Job& job, const Subject& subject) {
+  Bursts result;
+  double excess_sum = 0;
+  double burst_sum = 0;
+  double ratio_sum = 0;
+  size_t members = 0;
+  for (const uint32_t rank : subject.sample(64)) {
+    std::vector<double> own;
+    for (const StepFacts& step : job.steps_of(job.ranks[rank])) {
+      if (step.regular) own.push_back(step.own_ms);
+    }
+    if (own.size() < kLeastSteps) continue;
+    const double usual = median(own);
+    std::vector<double> sorted = own;
+    std::sort(sorted.begin(), sorted.end(), std::greater<>());
+    const size_t worst = std::max<size_t>(1, own.size() / 10);
+    double excess = 0;
+    for (const double value : own) excess += std::max(0.0, value - usual);
+    double burst = 0;
+    double mean = 0;
+    for (size_t i = 0; i < worst; ++i) {
+      burst += std::max(0.0, sorted[i] - usual);
+      mean += sorted[i] / static_cast<double>(worst);
+    }
+    excess_sum += excess;
+    burst_sum += burst;
+    ratio_sum += usual > 0 ? mean / usual : 1;
+    ++members;
+    result.steps = std::max(result.steps, own.size());
+    // Spikes: steps beyond the middle between the median and the largest.
+    const double bound = usual + (sorted.front() - usual) / 2;
+    if (sorted.front() < 1.5 * usual) continue;
+    std::vector<size_t> at;
+    for (size_t i = 0; i < own.size(); ++i) {
+      if (own[i] > bound) at.push_back(i);
+    }
+    if (at.size() < 2 || at.size() * 2 > own.size()) continue;
+    size_t least = own.size();
+    size_t most = 0;
+    for (size_t i = 1; i < at.size(); ++i) {
+      least = std::min(least, at[i] - at[i - 1]);
+      most = std::max(most, at[i] - at[i - 1]);
+    }
+    if (most <= least + 1 && least >= 2) {
+      result.period_steps = static_cast<double>(at.back() - at.front()) / static_cast<double>(at.size() - 1);
+    }
+  }
+  if (members > 0) {
+    result.burst_share = excess_sum > 0 ? burst_sum / excess_sum : 0;
+    result.spike_ratio = ratio_sum / static_cast<double>(members);
+  }
+  return result;
+}
+
+}  // namespace eroica

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "compare/job.h"
+#include "compare/subject.h"
+
+namespace eroica {
+
+/// How far a group's members are from each other.
+enum class Span : uint8_t { kUnknown, kOneHost, kHosts };
+
+/// What moving the data of one kind of collective in one group takes, waiting for late members left out: the least of
+/// the members' median durations, since the member that comes last waits for nobody.
+struct Transfer {
+  uint32_t group = 0;  ///< in Job::groups
+  uint32_t kind = 0;   ///< in Job::words
+  Span span = Span::kUnknown;
+  std::vector<uint32_t> ranks;  ///< members that were seen, indices in Job::ranks
+  std::vector<uint32_t> hosts;  ///< in Job::words, ascending
+  double bytes = 0;             ///< of one instance
+  double transfer_us = 0;
+  double best_us = 0;  ///< least of the members' 10 % quantiles
+  double exposed = 0;  ///< mean share of the window over the members
+};
+
+/// Every kind of collective of every group with at least 64 KiB an instance.
+std::vector<Transfer> transfers(const Job& job);
+
+/// Transfer time of the collectives in which the subject takes part over that of collectives of the same kind, size,
+/// group size and span in which it does not; the largest where there are several. Absent: nobody to compare with.
+std::optional<double> transfer_ratio(const std::vector<Transfer>& transfers, const Job& job, const Subject& subject,
+                                     Span span);
+
+}  // namespace eroica

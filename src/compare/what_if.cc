@@ -1,0 +1,61 @@
+#include "compare/what_if.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "base/robust.h"
+
+namespace eroica {
+
+StepModel::StepModel(const Job& job, const Peers& peers) : job_(&job), peers_(&peers) {
+  own_.reserve(job.ranks.size());
+  for (const RankFacts& rank : job.ranks) own_.push_back(rank.own());
+  actual_ = path(own_);
+}
+
+double StepModel::path(const std::vector<double>& own) const {
+  std::vector<double> stage(static_cast<size_t>(std::max(peers_->stages, 1)), 0.0);
+  for (const PeerSet& set : peers_->sets) {
+    double& slowest = stage[std::min(static_cast<size_t>(set.stage), stage.size() - 1)];
+    for (const uint32_t rank : set.ranks) slowest = std::max(slowest, own[rank]);
+  }
+  const double longest = *std::max_element(stage.begin(), stage.end());
+  if (stage.size() == 1) return longest;
+  const double sum = std::accumulate(stage.begin(), stage.end(), 0.0);
+  return ((peers_->micro_batches - 1) * longest + sum) / peers_->micro_batches;
+}
+
+double StepModel::own_share(const std::vector<double>& saved) const {
+  std::vector<double> own = own_;
+  for (size_t i = 0; i < own.size(); ++i) own[i] -= saved[i];
+  return path(own);
+}
+
+double StepModel::lost_ms(const std::vector<double>& saved) const {
+  return std::max(0.0, actual_ - own_share(saved)) * job_->step_ms;
+}
+
+double StepModel::ratio_to(double other) const {
+  const double without = 1 - (actual_ - other);
+  return without > 0.01 ? std::max(1.0, 1 / without) : 1.0;
+}
+
+double StepModel::slowdown() const {
+  std::vector<double> own(own_.size());
+  for (const PeerSet& set : peers_->sets) {
+    std::vector<double> values;
+    values.reserve(set.ranks.size());
+    for (const uint32_t rank : set.ranks) values.push_back(own_[rank]);
+    const double usual = median(values);
+    for (const uint32_t rank : set.ranks) own[rank] = usual;
+  }
+  return ratio_to(path(own));
+}
+
+double StepModel::slowdown_even() const {
+  if (own_.empty()) return 1;
+  const double mean = std::accumulate(own_.begin(), own_.end(), 0.0) / static_cast<double>(own_.size());
+  return ratio_to(path(std::vector<double>(own_.size(), mean)));
+}
+
+}  // namespace eroica

@@ -1,0 +1,168 @@
+#include "diagnose/candidates.h"
+
+#include <algorithm>
+#include <numeric>
+#include <set>
+
+#include "compare/stragglers.h"
+#include "diagnose/effect.h"
+#include "diagnose/vocabulary.h"
+
+namespace eroica {
+namespace {
+
+constexpr double kPartOfLeastEffect = 0.7;  // stand-outs are looked for a little below what is worth a word
+constexpr size_t kMostStragglers = 3;
+
+bool finds_ranks(const EvidenceRule& evidence) {
+  return evidence.need == Need::kRequired || evidence.need == Need::kAny;
+}
+
+std::vector<uint32_t> all_ranks(const Job& job) {
+  std::vector<uint32_t> ranks(job.ranks.size());
+  std::iota(ranks.begin(), ranks.end(), 0U);
+  return ranks;
+}
+
+class Finder {
+ public:
+  Finder(const Rule& rule, Facts& facts) : rule_(&rule), facts_(&facts), job_(facts.now().job) {}
+
+  void add(std::vector<uint32_t> ranks, std::vector<uint32_t> entities = {}) {
+    if (ranks.empty()) return;
+    const bool known = std::any_of(found_.begin(), found_.end(),
+                                   [&](const Candidate& other) { return other.subject.ranks() == ranks; });
+    if (known) return;
+    Candidate candidate(rule_, Subject(std::move(ranks), job_->ranks.size()));
+    candidate.entities = std::move(entities);
+    measure_effect(candidate, *facts_);
+    found_.push_back(std::move(candidate));
+  }
+
+  void by_signal() {
+    for (const EvidenceRule& evidence : rule_->evidence) {
+      const KnownFact* known = find_fact(evidence.fact);
+      if (!finds_ranks(evidence) || known == nullptr || !is_signal(*known)) continue;
+      const std::vector<uint32_t> entities = facts_->entities_where(evidence);
+      std::set<uint32_t> ranks;
+      for (const uint32_t entity : entities) {
+        ranks.insert(job_->entities[entity].ranks.begin(), job_->entities[entity].ranks.end());
+      }
+      add({ranks.begin(), ranks.end()}, entities);
+      if (evidence.need == Need::kRequired) return;
+    }
+  }
+
+  void by_time() {
+    const std::vector<TimeClass> classes = affected_classes(*rule_, *job_);
+    const auto value_of = [&](uint32_t rank) {
+      double sum = 0;
+      for (const TimeClass one : classes) {
+        if (one != TimeClass::kCommunication) sum += job_->ranks[rank].share[static_cast<size_t>(one)];
+      }
+      return sum;
+    };
+    const double least = kPartOfLeastEffect * rule_->least_effect;
+    for (const Stragglers& found : find_stragglers(facts_->now().peers, value_of, least, kMostStragglers)) {
+      add(found.ranks);
+    }
+  }
+
+  void by_function() {
+    for (const EvidenceRule& evidence : rule_->evidence) {
+      if (!finds_ranks(evidence) || evidence.function.empty() || !evidence.fact.starts_with("function.")) continue;
+      const std::vector<double> shares = facts_->function_share(evidence.function);
+      const auto value_of = [&](uint32_t rank) { return shares[rank]; };
+      const double least = kPartOfLeastEffect * rule_->least_effect;
+      for (const Stragglers& found : find_stragglers(facts_->now().peers, value_of, least, kMostStragglers)) {
+        add(found.ranks);
+      }
+      if (evidence.need == Need::kRequired) return;
+    }
+  }
+
+  void by_stage() {
+    const Peers& peers = facts_->now().peers;
+    if (peers.stages < 2) return;
+    int32_t longest = 0;
+    double most = 0;
+    for (const PeerSet& set : peers.sets) {
+      for (const uint32_t rank : set.ranks) {
+        const double own = job_->ranks[rank].own() - job_->ranks[rank].share[static_cast<size_t>(TimeClass::kIdle)];
+        if (own > most) {
+          most = own;
+          longest = set.stage;
+        }
+      }
+    }
+    std::vector<uint32_t> ranks;
+    for (const PeerSet& set : peers.sets) {
+      if (set.stage == longest) ranks.insert(ranks.end(), set.ranks.begin(), set.ranks.end());
+    }
+    std::sort(ranks.begin(), ranks.end());
+    add(std::move(ranks));
+  }
+
+  void by_label() {
+    for (const EvidenceRule& evidence : rule_->evidence) {
+      if (!finds_ranks(evidence) || !evidence.fact.starts_with("label.")) continue;
+      const std::string expression = evidence.fact == "label.env_differs" ? "^env\\."
+                                     : evidence.function.empty()          ? "."
+                                                                          : evidence.function;
+      add(facts_->label_minority(expression));
+    }
+  }
+
+  std::vector<Candidate> take() { return std::move(found_); }
+
+ private:
+  const Rule* rule_;
+  Facts* facts_;
+  const Job* job_;
+  std::vector<Candidate> found_;
+};
+
+}  // namespace
+
+std::vector<TimeClass> affected_classes(const Rule& rule, const Job& job) {
+  std::vector<TimeClass> classes = rule.affects;
+  const auto has = [&](TimeClass one) { return std::find(classes.begin(), classes.end(), one) != classes.end(); };
+  if (!job.gpu_job && (has(TimeClass::kPython) || has(TimeClass::kLaunch)) && !has(TimeClass::kCompute)) {
+    classes.push_back(TimeClass::kCompute);
+  }
+  return classes;
+}
+
+std::vector<Candidate> find_candidates(const Rule& rule, Facts& facts) {
+  Finder finder(rule, facts);
+  const Job& job = *facts.now().job;
+  switch (rule.subject) {
+    case SubjectBy::kSignal:
+      finder.by_signal();
+      break;
+    case SubjectBy::kTime:
+      finder.by_time();
+      break;
+    case SubjectBy::kFunction:
+      finder.by_function();
+      break;
+    case SubjectBy::kStage:
+      finder.by_stage();
+      break;
+    case SubjectBy::kMoving:
+      for (const PeerSet& set : facts.now().peers.sets) finder.add(set.ranks);
+      break;
+    case SubjectBy::kLabel:
+      finder.by_label();
+      break;
+    case SubjectBy::kAll:
+      finder.add(all_ranks(job));
+      break;
+    case SubjectBy::kBlocked:
+      break;
+  }
+  if (rule.also_all) finder.add(all_ranks(job));
+  return finder.take();
+}
+
+}  // namespace eroica

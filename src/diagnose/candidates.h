@@ -1,0 +1,18 @@
+#pragma once
+
+#include <vector>
+
+#include "diagnose/facts.h"
+#include "diagnose/observation.h"
+
+namespace eroica {
+
+/// Time classes whose excess a rule explains in this job: where there is no device, whatever slows Python or launching
+/// calls slows operators as well.
+std::vector<TimeClass> affected_classes(const Rule& rule, const Job& job);
+
+/// All of whom a rule might speak, with what the job would gain. Whether the rule's evidence holds is not yet asked,
+/// but for the evidence by which the ranks are found.
+std::vector<Candidate> find_candidates(const Rule& rule, Facts& facts);
+
+}  // namespace eroica

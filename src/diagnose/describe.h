@@ -1,0 +1,23 @@
+#pragma once
+
+#include <span>
+#include <string>
+#include <vector>
+
+#include "diagnose/diagnosis.h"
+#include "diagnose/evaluate.h"
+#include "diagnose/select.h"
+
+namespace eroica {
+
+/// Puts a kept match into words, apart from what it costs: ranks, hosts, component, function, evidence, alternatives
+/// (with those of `rejections` that would explain the same time).
+Diagnosis describe(const Selected& selected, std::span<const Rejection> rejections, Facts& facts);
+
+/// Replaces {ranks} {hosts} {component} {value} {peers} {function} {lost} in a rule's sentence.
+std::string fill_in(const std::string& sentence, const Diagnosis& diagnosis, const Match& match, double step_ms);
+
+/// "rank 2", "ranks 0–3, 7".
+std::string ranks_in_words(std::span<const int32_t> ranks);
+
+}  // namespace eroica

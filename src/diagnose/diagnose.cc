@@ -1,0 +1,141 @@
+#include "diagnose/diagnose.h"
+
+#include <algorithm>
+#include <set>
+
+#include "diagnose/candidates.h"
+#include "diagnose/describe.h"
+#include "diagnose/evaluate.h"
+#include "diagnose/facts.h"
+#include "diagnose/select.h"
+
+namespace eroica {
+namespace {
+
+constexpr double kLeastHint = 0.15;
+constexpr size_t kMostHints = 8;
+
+// What the claims cost together and each for itself, in ms a step.
+void count_losses(const Comparison& now, std::vector<Selected>& claims, std::vector<Diagnosis>& diagnoses,
+                  Conclusion& conclusion) {
+  const Job& job = *now.job;
+  std::vector<double> all(job.ranks.size());
+  double all_transfers = 0;
+  for (const Selected& claim : claims) {
+    for (size_t i = 0; i < all.size(); ++i) all[i] = std::max(all[i], claim.match.candidate.saved[i]);
+    all_transfers += claim.match.candidate.communication_saved;
+  }
+  const double joint = now.model.lost_ms(all) + all_transfers * job.step_ms;
+  for (size_t c = 0; c < claims.size(); ++c) {
+    const Candidate& candidate = claims[c].match.candidate;
+    std::vector<double> others(job.ranks.size());
+    for (size_t o = 0; o < claims.size(); ++o) {
+      if (o == c) continue;
+      for (size_t i = 0; i < others.size(); ++i) {
+        others[i] = std::max(others[i], claims[o].match.candidate.saved[i]);
+      }
+    }
+    const double transfers = candidate.communication_saved * job.step_ms;
+    diagnoses[c].marginal_ms_per_step = now.model.lost_ms(candidate.saved) + transfers;
+    diagnoses[c].lost_ms_per_step =
+        std::max(0.0, now.model.lost_ms(all) - now.model.lost_ms(others)) + transfers;
+    diagnoses[c].lost_ms_per_step = std::min(diagnoses[c].lost_ms_per_step, job.step_ms);
+    const double world = std::max<double>(static_cast<double>(job.ranks.size()), job.world_size);
+    if (job.step_ms > 0) {
+      diagnoses[c].lost_gpu_seconds_per_hour = diagnoses[c].lost_ms_per_step / job.step_ms * 3600 * world;
+    }
+  }
+  conclusion.what_if.slowdown = now.model.slowdown();
+  conclusion.what_if.slowdown_even = now.model.slowdown_even();
+  conclusion.what_if.step_ms_without_findings = std::max(0.0, job.step_ms - joint);
+}
+
+// Beside a large culprit, ranks that are merely a little slower than the rest may suffer from it (on a shared machine)
+// or from chance: without any evidence but their time they are hints.
+void doubt_small_leftovers(std::vector<Selected>& selected) {
+  constexpr double kSmall = 0.35;
+  constexpr double kDoubt = 0.6;
+  double largest = 0;
+  for (const Selected& one : selected) {
+    if (one.match.confidence >= kClaimConfidence) largest = std::max(largest, one.match.candidate.effect);
+  }
+  for (Selected& one : selected) {
+    if (one.match.candidate.rule->subject != SubjectBy::kTime || one.match.candidate.subject.is_all()) continue;
+    if (one.match.candidate.effect >= kSmall * largest) continue;
+    one.match.confidence *= kDoubt;
+    one.match.why.emplace_back("another cause is much larger, and nothing but time tells these ranks from the others");
+  }
+}
+
+}  // namespace
+
+Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span<const Rule> rules) {
+  Conclusion conclusion;
+  const Job& job = *now.job;
+  for (const PeerSet& set : now.peers.sets) {
+    PeerGroup group{set.name, set.why, {}};
+    for (const uint32_t rank : set.ranks) group.ranks.push_back(job.ranks[rank].rank);
+    conclusion.peer_groups.push_back(std::move(group));
+  }
+  if (!now.peers.certain) {
+    conclusion.notes.emplace_back("no process group tells which ranks do the same work; their functions had to");
+  }
+  Facts facts(now, baseline);
+  std::vector<Match> matches;
+  std::vector<Rejection> rejections;
+  std::set<std::string> missing;
+  for (const Rule& rule : rules) {
+    Evaluation evaluation = evaluate(rule, facts);
+    if (evaluation.matches.empty() && evaluation.rejection) {
+      if (evaluation.rejection->signal_missing) missing.insert(evaluation.rejection->metric);
+      rejections.push_back(std::move(*evaluation.rejection));
+    }
+    for (Match& match : evaluation.matches) matches.push_back(std::move(match));
+  }
+  conclusion.signals_missing.assign(missing.begin(), missing.end());
+
+  std::vector<Selected> selected = select(std::move(matches), facts);
+  doubt_small_leftovers(selected);
+  std::vector<Selected> claims;
+  std::vector<Selected> hints;
+  for (Selected& one : selected) {
+    if (one.match.confidence >= kClaimConfidence) {
+      claims.push_back(std::move(one));
+    } else if (one.match.confidence >= kLeastHint && hints.size() < kMostHints) {
+      hints.push_back(std::move(one));
+    }
+  }
+  std::vector<Diagnosis> diagnoses;
+  diagnoses.reserve(claims.size());
+  for (const Selected& claim : claims) diagnoses.push_back(describe(claim, rejections, facts));
+  count_losses(now, claims, diagnoses, conclusion);
+  for (size_t i = 0; i < claims.size(); ++i) {
+    diagnoses[i].summary = fill_in(claims[i].match.candidate.rule->say, diagnoses[i], claims[i].match, job.step_ms);
+  }
+  std::stable_sort(diagnoses.begin(), diagnoses.end(), [](const Diagnosis& a, const Diagnosis& b) {
+    return a.lost_ms_per_step > b.lost_ms_per_step;
+  });
+  for (const Selected& hint : hints) {
+    Diagnosis diagnosis = describe(hint, rejections, facts);
+    diagnosis.marginal_ms_per_step = now.model.lost_ms(hint.match.candidate.saved) +
+                                     hint.match.candidate.communication_saved * job.step_ms;
+    diagnosis.lost_ms_per_step = diagnosis.marginal_ms_per_step;
+    diagnosis.summary = fill_in(hint.match.candidate.rule->say, diagnosis, hint.match, job.step_ms);
+    conclusion.hints.push_back(std::move(diagnosis));
+  }
+  std::set<int32_t> culprits;
+  bool for_some = false;
+  for (const Diagnosis& diagnosis : diagnoses) {
+    culprits.insert(diagnosis.ranks.begin(), diagnosis.ranks.end());
+    for_some = for_some || !diagnosis.ranks.empty();
+  }
+  if (for_some) {
+    for (const RankFacts& rank : job.ranks) {
+      if (!culprits.contains(rank.rank)) conclusion.victims.push_back(rank.rank);
+    }
+  }
+  conclusion.diagnoses = std::move(diagnoses);
+  return conclusion;
+}
+
+}  // namespace eroica

@@ -1,0 +1,203 @@
+#include "diagnose/effect.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+
+#include "base/robust.h"
+#include "compare/function_excess.h"
+#include "diagnose/candidates.h"
+#include "diagnose/vocabulary.h"
+
+namespace eroica {
+namespace {
+
+constexpr size_t kMostPeers = 1024;
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kUnmeasuredPart = 0.3;  // of the affected time, where nobody shows what it would be without the cause
+
+KernelClass kernel_class(const Rule& rule) {
+  if (rule.kernels.size() != 1) return KernelClass::kAny;
+  return rule.kernels.front() == "gemm"           ? KernelClass::kMatrix
+         : rule.kernels.front() == "memory_bound" ? KernelClass::kMemoryBound
+                                                  : KernelClass::kAny;
+}
+
+// Median of `value_of` over the set's ranks outside the subject; NaN: there are none.
+double usual_of(const PeerSet& set, const Subject& subject, const std::function<double(uint32_t)>& value_of) {
+  std::vector<double> values;
+  const size_t stride = std::max<size_t>(1, set.ranks.size() / kMostPeers);
+  for (size_t i = 0; i < set.ranks.size(); i += stride) {
+    if (!subject.contains(set.ranks[i])) values.push_back(value_of(set.ranks[i]));
+  }
+  return values.empty() ? kNaN : median(values);
+}
+
+bool tells_speed(std::string_view fact) {
+  return fact == "net.speed" || fact == "net.members_up" || fact == "gpu.nvlink_up" || fact == "net.transmit" ||
+         fact == "net.receive" || fact == "gpu.pcie_width" || fact == "gpu.pcie_generation";
+}
+
+std::string function_expression(const Rule& rule) {
+  for (const EvidenceRule& evidence : rule.evidence) {
+    if ((evidence.need == Need::kRequired || evidence.need == Need::kAny) && evidence.fact.starts_with("function.") &&
+        !evidence.function.empty()) {
+      return evidence.function;
+    }
+  }
+  return {};
+}
+
+void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<TimeClass>& classes) {
+  const Comparison& now = facts.now();
+  const Job& job = *now.job;
+  const std::string expression =
+      candidate.rule->subject == SubjectBy::kFunction ? function_expression(*candidate.rule) : std::string();
+  const std::vector<double> in_functions = expression.empty() ? std::vector<double>() : facts.function_share(expression);
+  const auto affected = [&](uint32_t rank) {
+    if (!in_functions.empty()) return in_functions[rank];
+    double sum = 0;
+    for (const TimeClass one : classes) {
+      if (one != TimeClass::kCommunication) sum += job.ranks[rank].share[static_cast<size_t>(one)];
+    }
+    return sum;
+  };
+  const auto own = [&](uint32_t rank) { return static_cast<double>(job.ranks[rank].own()); };
+  const bool of_user_python =
+      candidate.subject.is_all() &&
+      std::any_of(candidate.rule->evidence.begin(), candidate.rule->evidence.end(),
+                  [](const EvidenceRule& evidence) { return evidence.fact == "function.user_share"; });
+  const bool computes = std::find(classes.begin(), classes.end(), TimeClass::kCompute) != classes.end();
+  struct Usual {
+    double affected;
+    double own;
+  };
+  std::map<uint32_t, Usual> usual;
+  for (const uint32_t rank : candidate.subject.ranks()) {
+    const uint32_t set = now.peers.set_of[rank];
+    auto found = usual.find(set);
+    if (found == usual.end()) {
+      found = usual.emplace(set, Usual{usual_of(now.peers.sets[set], candidate.subject, affected),
+                                       usual_of(now.peers.sets[set], candidate.subject, own)})
+                  .first;
+    }
+    double saved = kNaN;
+    if (!std::isnan(found->second.affected)) {
+      saved = std::min(affected(rank) - found->second.affected, own(rank) - found->second.own);
+    } else if (!in_functions.empty()) {
+      saved = affected(rank);
+    } else if (computes) {
+      saved = kernel_excess_share(job, now.index, candidate.subject, rank, kernel_class(*candidate.rule));
+      if (candidate.subject.is_all()) saved = kNaN;
+    }
+    if (std::isnan(saved) && of_user_python) {
+      saved = 0;
+      for (const FunctionUse& use : job.uses_of(job.ranks[rank])) saved += is_user_python(job, use) ? use.exposed : 0;
+    } else if (std::isnan(saved)) {
+      candidate.effect_measured = false;
+      saved = kUnmeasuredPart * affected(rank);
+    }
+    candidate.saved[rank] = std::max(0.0, saved);
+  }
+}
+
+void measure_transfers(Candidate& candidate, Facts& facts) {
+  const Comparison& now = facts.now();
+  const Job& job = *now.job;
+  double exposed = 0;
+  size_t groups = 0;
+  for (const Transfer& transfer : now.transfers) {
+    if (std::any_of(transfer.ranks.begin(), transfer.ranks.end(),
+                    [&](uint32_t rank) { return candidate.subject.contains(rank); })) {
+      ++groups;
+    }
+  }
+  if (groups == 0) return;
+  for (const uint32_t rank : candidate.subject.ranks()) {
+    exposed += job.ranks[rank].share[static_cast<size_t>(TimeClass::kCommunication)] /
+               static_cast<double>(candidate.subject.ranks().size());
+  }
+  std::optional<double> part;
+  if (const auto ratio = transfer_ratio(now.transfers, job, candidate.subject, Span::kUnknown)) {
+    part = 1 - 1 / std::max(1.0, *ratio);
+  }
+  if (!part) {
+    // A link with a part of its usual speed takes longer in proportion; how fast a link is that is never idle shows
+    // beside the most that others reach.
+    for (EvidenceRule evidence : candidate.rule->evidence) {
+      if (evidence.need == Need::kSupports || evidence.need == Need::kContradicts) continue;
+      if (looks_for_more(evidence.bounds) || !tells_speed(evidence.fact)) continue;
+      if (evidence.statistic != Statistic::kMean) evidence.statistic = Statistic::kMaximum;
+      const auto seen = facts.observe(evidence, candidate);
+      if (!seen || !seen->peers_median || *seen->peers_median <= 0) continue;
+      part = std::max(part.value_or(0), std::clamp(1 - seen->value / *seen->peers_median, 0.0, 0.8));
+    }
+    if (part && *part < 0.02) part.reset();
+  }
+  if (!part) candidate.effect_measured = false;
+  candidate.communication_saved = exposed * part.value_or(kUnmeasuredPart);
+}
+
+// Signals that are themselves shares of a rank's time in which it could not work.
+bool is_lost_time(std::string_view fact) {
+  return fact == "cpu.throttled" || fact == "cpu.main_thread_runnable_wait" || fact == "cpu.runnable_wait" ||
+         fact == "python.gc";
+}
+
+// What stops a rank for a tenth of the time explains a tenth, with some allowance for samples that miss a part.
+void limit_to_signal(Candidate& candidate, Facts& facts) {
+  constexpr double kAllowance = 1.5;
+  std::optional<double> stopped;
+  for (const EvidenceRule& evidence : candidate.rule->evidence) {
+    if (evidence.need != Need::kRequired && evidence.need != Need::kAny) continue;
+    if (!is_lost_time(evidence.fact)) continue;
+    const auto seen = facts.observe(evidence, candidate);
+    if (!seen) continue;
+    stopped = std::max(stopped.value_or(0), seen->value - seen->peers_median.value_or(0));
+  }
+  if (!stopped) return;
+  double before = 0;
+  double after = 0;
+  for (const uint32_t rank : candidate.subject.ranks()) {
+    before += candidate.saved[rank];
+    candidate.saved[rank] = std::min(candidate.saved[rank], kAllowance * std::max(0.0, *stopped));
+    after += candidate.saved[rank];
+  }
+  if (before > 0) candidate.explained = after / before;
+}
+
+}  // namespace
+
+void measure_effect(Candidate& candidate, Facts& facts) {
+  const Job& job = *facts.now().job;
+  candidate.saved.assign(job.ranks.size(), 0.0);
+  const std::vector<TimeClass> classes = affected_classes(*candidate.rule, job);
+  const auto communication = std::find(classes.begin(), classes.end(), TimeClass::kCommunication);
+  if (candidate.rule->subject == SubjectBy::kMoving) {
+    for (size_t set = 0; set < facts.now().variation.size(); ++set) {
+      const auto& ranks = candidate.subject.ranks();
+      if (!ranks.empty() && facts.now().peers.set_of[ranks.front()] == set) {
+        candidate.effect = facts.now().variation[set].moving_share;
+      }
+    }
+    candidate.communication_saved = candidate.effect;
+    return;
+  }
+  if (candidate.rule->subject == SubjectBy::kStage) {
+    EvidenceRule excess;
+    excess.fact = "work.stage_excess_share";
+    if (const auto seen = facts.observe(excess, candidate)) candidate.effect = seen->value;
+    for (const uint32_t rank : candidate.subject.ranks()) candidate.saved[rank] = candidate.effect;
+    return;
+  }
+  if (classes.size() > (communication != classes.end() ? 1U : 0U)) measure_own_time(candidate, facts, classes);
+  if (communication != classes.end()) measure_transfers(candidate, facts);
+  limit_to_signal(candidate, facts);
+  for (const uint32_t rank : candidate.subject.ranks()) {
+    candidate.effect += candidate.saved[rank] / static_cast<double>(candidate.subject.ranks().size());
+  }
+  candidate.effect += candidate.communication_saved;
+}
+
+}  // namespace eroica

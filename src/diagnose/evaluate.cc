@@ -1,0 +1,210 @@
+#include "diagnose/evaluate.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include <fmt/format.h>
+
+#include "base/robust.h"
+#include "diagnose/candidates.h"
+#include "diagnose/vocabulary.h"
+
+namespace eroica {
+namespace {
+
+// How evidence moves confidence c: what supports takes away a part of the doubt 1 − c, what fails to support a small
+// part of c, what contradicts a large one.
+constexpr double kSupport = 0.35;
+constexpr double kNoSupport = 0.1;
+constexpr double kContradiction = 0.45;
+constexpr double kLeastAfterContradiction = 0.1;
+constexpr double kUnmeasured = 0.85;
+constexpr double kOneRankAlone = 0.8;
+constexpr double kTwoRanks = 0.75;
+constexpr double kSmallEffect = 0.5;
+constexpr double kHalf = 0.5;
+constexpr double kErrors = 3;
+constexpr double kMostOfIt = 0.6;
+constexpr double kExplainsPart = 0.5;
+constexpr double kWithinError = 0.5;
+constexpr double kErrorOfOneStep = 0.08;
+constexpr double kErrorOfFewSteps = 0.08;  // a single step of a healthy rank may take twice its time
+constexpr size_t kFewSteps = 5;
+
+// Peers outside the subject, over its peer sets.
+size_t peers_outside(const Candidate& candidate, const Peers& peers) {
+  size_t outside = 0;
+  std::vector<bool> counted(peers.sets.size());
+  for (const uint32_t rank : candidate.subject.ranks()) {
+    const uint32_t set = peers.set_of[rank];
+    if (counted[set]) continue;
+    counted[set] = true;
+    for (const uint32_t other : peers.sets[set].ranks) outside += candidate.subject.contains(other) ? 0 : 1;
+  }
+  return outside;
+}
+
+bool by_comparison(const Rule& rule) {
+  return rule.subject == SubjectBy::kTime || rule.subject == SubjectBy::kFunction;
+}
+
+// How far the means of ranks that do the same may lie apart by chance, as share of a step: every peer's own steps vary,
+// and few of them make an uncertain mean.
+double comparison_error(const Comparison& now, const Candidate& candidate) {
+  const Job& job = *now.job;
+  std::vector<double> errors;
+  for (const uint32_t rank : candidate.subject.sample(4)) {
+    for (const uint32_t peer : now.peers.sets[now.peers.set_of[rank]].ranks) {
+      if (errors.size() >= 64) break;
+      std::vector<double> shares;
+      for (const StepFacts& step : job.steps_of(job.ranks[peer])) {
+        if (step.regular && step.duration_ms > 0) shares.push_back(step.own_ms / step.duration_ms);
+      }
+      if (shares.size() < 2) {
+        errors.push_back(kErrorOfOneStep);
+        continue;
+      }
+      const double deviation = 1.4826 * median_absolute_deviation(shares);
+      errors.push_back(std::max(deviation, shares.size() < kFewSteps ? kErrorOfFewSteps : 0.0) /
+                       std::sqrt(static_cast<double>(shares.size())));
+    }
+  }
+  return median(errors);
+}
+
+void weigh(const Finding& finding, double& confidence, std::vector<std::string>& why) {
+  const EvidenceRule& evidence = *finding.evidence;
+  if (finding.verdict == Verdict::kUnknown) return;
+  const bool holds = finding.verdict == Verdict::kHolds;
+  if (evidence.need == Need::kSupports || evidence.need == Need::kAny) {
+    if (holds) {
+      confidence += (1 - confidence) * (1 - std::pow(1 - kSupport, evidence.weight));
+    } else if (evidence.need == Need::kSupports) {
+      confidence *= 1 - std::min(0.5, kNoSupport * evidence.weight);
+      why.push_back(fmt::format("not seen: {} ({})", evidence.says, in_words(finding)));
+    }
+  }
+  if (evidence.need == Need::kContradicts && holds) {
+    confidence *= std::max(kLeastAfterContradiction, 1 - kContradiction * evidence.weight);
+    why.push_back(fmt::format("against it: {} ({})", evidence.says, in_words(finding)));
+  }
+}
+
+}  // namespace
+
+std::string in_words(const Finding& finding) {
+  if (!finding.seen) return fmt::format("{} not sampled", finding.evidence->fact);
+  const std::string value = fmt::format("{} {:.3g}", finding.evidence->fact, finding.seen->value);
+  if (!finding.seen->peers_median) return value;
+  return fmt::format("{} (peers {:.3g})", value, *finding.seen->peers_median);
+}
+
+Evaluation evaluate(const Rule& rule, Facts& facts) {
+  Evaluation result;
+  const Peers& peers = facts.now().peers;
+  std::vector<Candidate> candidates = find_candidates(rule, facts);
+  for (const EvidenceRule& evidence : rule.evidence) {
+    const KnownFact* known = find_fact(evidence.fact);
+    if (evidence.need != Need::kRequired || known == nullptr || !is_signal(*known)) continue;
+    if (!facts.is_sampled(evidence)) {
+      result.rejection = Rejection{&rule, fmt::format("{} was not sampled: it would decide", evidence.fact), true,
+                                   evidence.fact};
+      return result;
+    }
+  }
+  for (Candidate& candidate : candidates) {
+    Match match(std::move(candidate));
+    bool possible = true;
+    bool any_asked = false;
+    bool any_holds = false;
+    for (const EvidenceRule& evidence : rule.evidence) {
+      Finding finding{&evidence, Verdict::kUnknown, facts.observe(evidence, match.candidate)};
+      if (finding.seen) finding.verdict = judge(evidence.bounds, *finding.seen);
+      if (evidence.need == Need::kRequired && finding.verdict != Verdict::kHolds) {
+        possible = false;
+        if (!result.rejection) result.rejection = Rejection{&rule, in_words(finding), false, evidence.fact};
+        break;
+      }
+      if (evidence.need == Need::kAny) {
+        any_asked = true;
+        any_holds = any_holds || finding.verdict == Verdict::kHolds;
+      }
+      match.findings.push_back(std::move(finding));
+    }
+    if (!possible) continue;
+    if (any_asked && !any_holds) {
+      if (!result.rejection) {
+        for (const Finding& finding : match.findings) {
+          if (finding.evidence->need == Need::kAny) {
+            result.rejection = Rejection{&rule, in_words(finding), !finding.seen.has_value(), finding.evidence->fact};
+            break;
+          }
+        }
+      }
+      continue;
+    }
+    if (match.candidate.effect < kHalf * rule.least_effect) {
+      if (!result.rejection) {
+        result.rejection = Rejection{
+            &rule, fmt::format("it would explain {:.1f} % of a step at most", 100 * match.candidate.effect), false, ""};
+      }
+      continue;
+    }
+    double confidence = rule.prior;
+    bool first_any = true;
+    for (const Finding& finding : match.findings) {
+      // The first of the alternatives is what made the rule possible, as a required one is.
+      if (finding.evidence->need == Need::kAny && finding.verdict == Verdict::kHolds && first_any) {
+        first_any = false;
+        continue;
+      }
+      weigh(finding, confidence, match.why);
+    }
+    if (match.candidate.effect < rule.least_effect) {
+      confidence *= kSmallEffect;
+      match.why.push_back(fmt::format("it explains only {:.1f} % of a step", 100 * match.candidate.effect));
+    }
+    if (!match.candidate.effect_measured) {
+      confidence *= kUnmeasured;
+      match.why.emplace_back("nobody shows what the step would be without it: the loss is an estimate");
+    }
+    if (by_comparison(rule) && !match.candidate.subject.is_all()) {
+      const size_t outside = peers_outside(match.candidate, peers);
+      if (outside == 0) {
+        confidence *= kTwoRanks;
+        match.why.emplace_back("no rank does the same work: there is nobody to compare with");
+      } else if (outside == 1) {
+        confidence *= kOneRankAlone;
+        match.why.emplace_back("only one other rank does the same work: it may be the odd one");
+      }
+      if (!peers.certain) {
+        confidence *= kOneRankAlone;
+        match.why.emplace_back("no process group tells which ranks do the same work");
+      }
+    }
+    if (by_comparison(rule) && !match.candidate.subject.is_all()) {
+      const double error = comparison_error(facts.now(), match.candidate);
+      if (match.candidate.effect < kErrors * error) {
+        confidence *= kWithinError;
+        match.why.push_back(fmt::format("ranks that do the same vary by {:.1f} % of a step", 100 * error));
+      }
+    }
+    if (match.candidate.explained < kMostOfIt) {
+      confidence *= kExplainsPart;
+      match.why.push_back(fmt::format("it accounts for only {:.0f} % of the excess", 100 * match.candidate.explained));
+    }
+    if (match.candidate.subject.is_all() && !rule.also_all && rule.subject == SubjectBy::kSignal) {
+      confidence *= kUnmeasured;
+      match.why.emplace_back("it is the same everywhere");
+    }
+    match.confidence = std::clamp(confidence, 0.0, 0.99);
+    result.matches.push_back(std::move(match));
+  }
+  if (getenv("EROICA_TRACE_RULES") != nullptr) {
+    for (const Match& m : result.matches) fmt::print(stderr, "{} MATCH {:.2f} effect {:.3f} n={}\n", rule.cause, m.confidence, m.candidate.effect, m.candidate.subject.ranks().size());
+    if (result.rejection) fmt::print(stderr, "{} rejected: {} ({} candidates)\n", rule.cause, result.rejection->reason, candidates.size());
+  }
+  return result;
+}
+
+}  // namespace eroica

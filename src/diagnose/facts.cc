@@ -1,0 +1,127 @@
+#include "diagnose/facts.h"
+
+#include <algorithm>
+#include <map>
+#include <unordered_set>
+
+#include "diagnose/vocabulary.h"
+
+namespace eroica {
+
+Facts::Facts(const Comparison& now, const Comparison* baseline)
+    : now_(&now), baseline_(baseline), matcher_(*now.job, *now.names) {}
+
+std::optional<Observation> Facts::observe(const EvidenceRule& evidence, const Candidate& candidate) {
+  const KnownFact* known = find_fact(evidence.fact);
+  if (known == nullptr) return std::nullopt;
+  if (is_signal(*known)) {
+    if (evidence.statistic == Statistic::kMean) {
+      if (auto seen = use_by_kernels(evidence, candidate)) return seen;
+    }
+    return signal(evidence, candidate);
+  }
+  const std::string_view fact = evidence.fact;
+  if (fact.starts_with("time.")) return time(fact, candidate);
+  if (fact.starts_with("kernels.")) return kernels(fact, candidate);
+  if (fact.starts_with("work.")) return work(fact, candidate);
+  if (fact.starts_with("function.")) return function(fact, evidence, candidate);
+  if (fact.starts_with("transfer.")) return transfer(fact, candidate);
+  if (fact.starts_with("label.")) return label(fact, evidence, candidate);
+  if (fact.starts_with("baseline.")) return from_baseline(fact, evidence);
+  return other(fact, candidate);
+}
+
+std::optional<Observation> Facts::label(std::string_view fact, const EvidenceRule& evidence,
+                                        const Candidate& candidate) {
+  const std::vector<uint32_t> minority =
+      label_minority(fact == "label.env_differs" ? "^env\\." : evidence.function.empty() ? "." : evidence.function);
+  const Job& job = *now_->job;
+  if (std::all_of(job.ranks.begin(), job.ranks.end(),
+                  [&](const RankFacts& rank) { return job.label_sets[rank.labels].empty(); })) {
+    return std::nullopt;
+  }
+  size_t differing = 0;
+  for (const uint32_t rank : candidate.subject.ranks()) {
+    if (std::binary_search(minority.begin(), minority.end(), rank)) ++differing;
+  }
+  Observation seen;
+  seen.value = 2 * differing > candidate.subject.ranks().size() ? 1 : 0;
+  seen.peers_median = 0;
+  return seen;
+}
+
+std::vector<uint32_t> Facts::label_minority(const std::string& expression) const {
+  const Job& job = *now_->job;
+  std::map<std::string, std::map<std::string, std::vector<uint32_t>>> by_key;  // key → value → label sets
+  for (uint32_t set = 0; set < job.label_sets.size(); ++set) {
+    for (const auto& [key, value] : job.label_sets[set]) {
+      if (matches_text(key, expression)) by_key[key][value].push_back(set);
+    }
+  }
+  std::vector<size_t> ranks_of(job.label_sets.size());
+  for (const RankFacts& rank : job.ranks) ++ranks_of[rank.labels];
+  std::unordered_set<uint32_t> odd;
+  for (auto& [key, values] : by_key) {
+    // A rank without the key differs from those that have it, where most do.
+    size_t with = 0;
+    for (const auto& [value, sets] : values) {
+      for (const uint32_t set : sets) with += ranks_of[set];
+    }
+    if (with < job.ranks.size()) {
+      std::vector<uint32_t> without;
+      for (uint32_t set = 0; set < job.label_sets.size(); ++set) {
+        if (!job.label_sets[set].contains(key)) without.push_back(set);
+      }
+      values["(absent)"] = std::move(without);
+    }
+    if (values.size() < 2) continue;
+    size_t most = 0;
+    const std::string* usual = nullptr;
+    for (const auto& [value, sets] : values) {
+      size_t count = 0;
+      for (const uint32_t set : sets) count += ranks_of[set];
+      if (count > most) {
+        most = count;
+        usual = &value;
+      }
+    }
+    if (usual == nullptr || values.size() * 4 > job.ranks.size() + 4) continue;  // a value of its own for each
+    for (const auto& [value, sets] : values) {
+      if (&value != usual) odd.insert(sets.begin(), sets.end());
+    }
+  }
+  std::vector<uint32_t> ranks;
+  for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
+    if (odd.contains(job.ranks[rank].labels)) ranks.push_back(rank);
+  }
+  return ranks;
+}
+
+std::optional<Observation> Facts::other(std::string_view fact, const Candidate& candidate) {
+  const Job& job = *now_->job;
+  const auto contrasted = [&](const std::function<double(uint32_t)>& value_of) -> std::optional<Observation> {
+    const auto found = contrast(candidate.subject, now_->peers, value_of);
+    if (!found) return std::nullopt;
+    return Observation{found->value, found->peers_median, found->peers_mad, std::nullopt, ""};
+  };
+  if (fact == "trace.events_ratio") {
+    auto seen = contrasted([&](uint32_t rank) { return static_cast<double>(job.ranks[rank].events); });
+    if (!seen || !seen->peers_median || *seen->peers_median <= 0) return std::nullopt;
+    seen->value /= *seen->peers_median;
+    seen->peers_mad /= *seen->peers_median;
+    seen->peers_median = 1;
+    return seen;
+  }
+  if (fact == "steps.irregular_share") {
+    return contrasted([&](uint32_t rank) {
+      const auto steps = job.steps_of(job.ranks[rank]);
+      if (steps.empty()) return 0.0;
+      const auto irregular =
+          std::count_if(steps.begin(), steps.end(), [](const StepFacts& step) { return !step.regular; });
+      return static_cast<double>(irregular) / static_cast<double>(steps.size());
+    });
+  }
+  return std::nullopt;
+}
+
+}  // namespace eroica

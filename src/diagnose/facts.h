@@ -1,0 +1,61 @@
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "compare/comparison.h"
+#include "diagnose/function_matcher.h"
+#include "diagnose/observation.h"
+
+namespace eroica {
+
+/// Answers what a rule asks about ranks: the facts of docs/rules.md and the signals of docs/signals.md.
+class Facts {
+ public:
+  /// `baseline` may be absent. All arguments must outlive the object.
+  Facts(const Comparison& now, const Comparison* baseline);
+
+  /// Absent: cannot be told here (no samples, nobody to compare with, no baseline).
+  std::optional<Observation> observe(const EvidenceRule& evidence, const Candidate& candidate);
+
+  /// Entities of a signal for which the evidence's bounds hold, each against all other entities of its kind.
+  std::vector<uint32_t> entities_where(const EvidenceRule& evidence);
+  /// Was the metric sampled at all, on entities of that kind?
+  [[nodiscard]] bool is_sampled(const EvidenceRule& evidence) const;
+
+  /// Critical share of the functions that `expression` selects, by rank.
+  std::vector<double> function_share(const std::string& expression);
+  /// Ranks whose labels (keys matching `expression`) differ from what most have; nothing where no value has a majority.
+  std::vector<uint32_t> label_minority(const std::string& expression) const;
+
+  [[nodiscard]] const Comparison& now() const { return *now_; }
+  [[nodiscard]] const Comparison* baseline() const { return baseline_; }
+  FunctionMatcher& matcher() { return matcher_; }
+
+ private:
+  std::optional<Observation> signal(const EvidenceRule& evidence, const Candidate& candidate);
+  std::optional<Observation> use_by_kernels(const EvidenceRule& evidence, const Candidate& candidate);
+  std::optional<Observation> time(std::string_view fact, const Candidate& candidate);
+  std::optional<Observation> kernels(std::string_view fact, const Candidate& candidate);
+  std::optional<Observation> work(std::string_view fact, const Candidate& candidate);
+  std::optional<Observation> function(std::string_view fact, const EvidenceRule& evidence, const Candidate& candidate);
+  std::optional<Observation> transfer(std::string_view fact, const Candidate& candidate);
+  std::optional<Observation> label(std::string_view fact, const EvidenceRule& evidence, const Candidate& candidate);
+  std::optional<Observation> from_baseline(std::string_view fact, const EvidenceRule& evidence);
+  std::optional<Observation> other(std::string_view fact, const Candidate& candidate);
+
+  const Comparison* now_;
+  const Comparison* baseline_;
+  FunctionMatcher matcher_;
+  std::unordered_map<std::string, std::vector<double>> function_shares_;
+};
+
+/// Entities of one kind ("gpu", "nic" …; empty: any) that a signal has.
+bool is_of_kind(const Entity& entity, std::string_view kind);
+double figure(const SignalValue& value, Statistic statistic);
+
+}  // namespace eroica

@@ -1,0 +1,275 @@
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <map>
+#include <unordered_set>
+
+#include "base/robust.h"
+#include "compare/function_excess.h"
+#include "diagnose/facts.h"
+
+namespace eroica {
+namespace {
+
+constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+
+template <typename ValueOf>
+double sum_over(const Job& job, uint32_t rank, const std::vector<bool>& selected, ValueOf value_of) {
+  double sum = 0;
+  for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
+    if (selected[use.function]) sum += value_of(use);
+  }
+  return sum;
+}
+
+std::optional<Observation> contrasted(const Comparison& now, const Candidate& candidate,
+                                      const std::function<double(uint32_t)>& value_of) {
+  const auto found = contrast(candidate.subject, now.peers, value_of);
+  if (!found) return std::nullopt;
+  return Observation{found->value, found->peers_median, found->peers_mad, std::nullopt, ""};
+}
+
+}  // namespace
+
+std::vector<double> Facts::function_share(const std::string& expression) {
+  const auto [found, is_new] = function_shares_.try_emplace(expression);
+  if (!is_new) return found->second;
+  const Job& job = *now_->job;
+  const std::vector<bool>& selected = matcher_.matching(expression);
+  std::vector<double>& shares = found->second;
+  shares.reserve(job.ranks.size());
+  for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
+    shares.push_back(sum_over(job, rank, selected, [](const FunctionUse& use) { return use.exposed; }));
+  }
+  return shares;
+}
+
+std::optional<Observation> Facts::function(std::string_view fact, const EvidenceRule& evidence,
+                                           const Candidate& candidate) {
+  const Job& job = *now_->job;
+  if (fact == "function.user_share") {
+    return contrasted(*now_, candidate, [&](uint32_t rank) {
+      double share = 0;
+      for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
+        if (is_user_python(job, use)) share += use.exposed;
+      }
+      return share;
+    });
+  }
+  const std::vector<bool>& selected = matcher_.matching(evidence.function);
+  if (fact == "function.share") {
+    return contrasted(*now_, candidate, [&](uint32_t rank) {
+      return sum_over(job, rank, selected, [](const FunctionUse& use) { return use.exposed; });
+    });
+  }
+  if (fact == "function.excess_share") {
+    auto seen = contrasted(*now_, candidate, [&](uint32_t rank) {
+      return sum_over(job, rank, selected, [](const FunctionUse& use) { return use.exposed; });
+    });
+    if (!seen || !seen->peers_median) return std::nullopt;
+    seen->value -= *seen->peers_median;
+    seen->peers_median = 0;
+    return seen;
+  }
+  if (fact == "function.ms") {
+    return contrasted(*now_, candidate, [&](uint32_t rank) {
+      return job.step_ms * sum_over(job, rank, selected, [](const FunctionUse& use) { return use.self; });
+    });
+  }
+  if (fact == "function.calls" || fact == "function.calls_ratio") {
+    auto seen = contrasted(*now_, candidate, [&](uint32_t rank) {
+      return sum_over(job, rank, selected, [](const FunctionUse& use) { return use.calls; });
+    });
+    if (fact == "function.calls") return seen;
+    if (!seen || !seen->peers_median) return std::nullopt;
+    if (*seen->peers_median <= 0) {
+      if (seen->value <= 0) return std::nullopt;
+      seen->value = 100;  // nobody else calls it
+    } else {
+      seen->value /= *seen->peers_median;
+    }
+    seen->peers_median = 1;
+    seen->peers_mad = 0;
+    return seen;
+  }
+  if (fact == "function.longest_ms") {
+    return contrasted(*now_, candidate, [&](uint32_t rank) {
+      double longest = 0;
+      for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
+        if (selected[use.function]) longest = std::max(longest, use.longest_us * 1e-3);
+      }
+      return longest;
+    });
+  }
+  return std::nullopt;
+}
+
+std::optional<Observation> Facts::transfer(std::string_view fact, const Candidate& candidate) {
+  const Job& job = *now_->job;
+  const auto ratio = [&](Span span) -> std::optional<Observation> {
+    const auto found = transfer_ratio(now_->transfers, job, candidate.subject, span);
+    if (!found) return std::nullopt;
+    return Observation{*found, 1.0, 0, std::nullopt, ""};
+  };
+  if (fact == "transfer.ratio") return ratio(Span::kUnknown);
+  if (fact == "transfer.inter_host_ratio") return ratio(Span::kHosts);
+  if (fact == "transfer.intra_host_ratio") return ratio(Span::kOneHost);
+  if (fact == "transfer.share") {
+    return contrasted(*now_, candidate, [&](uint32_t rank) {
+      return static_cast<double>(job.ranks[rank].share[static_cast<size_t>(TimeClass::kCommunication)]);
+    });
+  }
+  if (fact == "transfer.pair_ratio") {
+    std::map<std::pair<uint32_t, uint32_t>, std::vector<double>> by_pair;
+    std::vector<double> all;
+    for (const Transfer& transfer : now_->transfers) {
+      if (transfer.hosts.size() != 2) continue;
+      std::vector<double> alike;
+      for (const Transfer& other : now_->transfers) {
+        if (other.kind == transfer.kind && other.span == transfer.span && other.hosts != transfer.hosts &&
+            job.groups[other.group].size == job.groups[transfer.group].size &&
+            std::abs(other.bytes - transfer.bytes) <= 0.1 * transfer.bytes) {
+          alike.push_back(other.transfer_us);
+        }
+      }
+      if (alike.empty()) continue;
+      by_pair[{transfer.hosts[0], transfer.hosts[1]}].push_back(transfer.transfer_us / std::max(1.0, median(alike)));
+    }
+    if (by_pair.size() < 2) return std::nullopt;
+    Observation seen;
+    std::vector<double> ratios;
+    for (const auto& [pair, values] : by_pair) {
+      ratios.push_back(median(values));
+      if (ratios.back() > seen.value) {
+        seen.value = ratios.back();
+        seen.entity = job.words[pair.first] + " and " + job.words[pair.second];
+      }
+    }
+    seen.peers_median = median(ratios);
+    return seen;
+  }
+  if (fact == "transfer.foreign_ratio") {
+    const Signal* transmit = job.signal("net.transmit");
+    if (transmit == nullptr) return std::nullopt;
+    double here = 0;
+    size_t count = 0;
+    std::vector<double> others;
+    for (const SignalValue& value : transmit->values) {
+      const Entity& entity = job.entities[value.entity];
+      if (entity.kind != EntityKind::kNic) continue;
+      const bool ours = std::any_of(entity.ranks.begin(), entity.ranks.end(),
+                                    [&](uint32_t rank) { return candidate.subject.contains(rank); });
+      if (ours) {
+        here = std::max<double>(here, value.mean);
+        ++count;
+      } else {
+        others.push_back(value.mean);
+      }
+    }
+    if (count == 0 || others.empty() || median(others) <= 0) return std::nullopt;
+    return Observation{here / median(others), 1.0, 0, std::nullopt, ""};
+  }
+  if (fact == "transfer.burst_share") {
+    return contrasted(*now_, candidate, [&](uint32_t rank) {
+      double weight = 0;
+      double sum = 0;
+      for (const CollectiveUse& use : job.collectives_of(job.ranks[rank])) {
+        if (use.p99_us <= 0) continue;
+        sum += use.total * (1 - use.p50_us / use.p99_us);
+        weight += use.total;
+      }
+      return weight > 0 ? sum / weight : kNaN;
+    });
+  }
+  return std::nullopt;
+}
+
+std::optional<Observation> Facts::from_baseline(std::string_view fact, const EvidenceRule& evidence) {
+  if (fact == "baseline.available") return Observation{baseline_ != nullptr ? 1.0 : 0.0, {}, 0, {}, ""};
+  if (baseline_ == nullptr) return std::nullopt;
+  const Job& now = *now_->job;
+  const Job& then = *baseline_->job;
+  const auto plain = [](double value, double usual) { return Observation{value, usual, 0, {}, ""}; };
+  if (fact == "baseline.step_ratio") {
+    return then.step_ms > 0 ? std::optional(plain(now.step_ms / then.step_ms, 1)) : std::nullopt;
+  }
+  // What each function took then: median over ranks, by hash.
+  const auto per_function = [](const Job& job, FunctionKind kind, auto value_of) {
+    std::map<uint64_t, std::vector<double>> values;
+    for (const FunctionUse& use : job.uses) {
+      if (job.functions[use.function].kind == kind) values[job.functions[use.function].hash].push_back(value_of(use));
+    }
+    return values;
+  };
+  const auto ratio_of = [&](FunctionKind kind, auto value_of) -> std::optional<Observation> {
+    const auto before = per_function(then, kind, value_of);
+    double actual = 0;
+    double usual = 0;
+    for (const FunctionUse& use : now.uses) {
+      const auto found = before.find(now.functions[use.function].hash);
+      if (found == before.end() || value_of(use) <= 0) continue;
+      actual += use.total;
+      usual += use.total * median(found->second) / value_of(use);
+    }
+    if (usual <= 0) return std::nullopt;
+    return plain(actual / usual, 1);
+  };
+  if (fact == "baseline.compute_ratio") {
+    return ratio_of(FunctionKind::kCompute, [](const FunctionUse& use) { return static_cast<double>(use.mean_us); });
+  }
+  if (fact == "baseline.api_ratio") {
+    return ratio_of(FunctionKind::kRuntime, [](const FunctionUse& use) { return static_cast<double>(use.p50_us); });
+  }
+  if (fact == "baseline.transfer_ratio") {
+    double actual = 0;
+    double usual = 0;
+    for (const Transfer& transfer : now_->transfers) {
+      std::vector<double> before;
+      for (const Transfer& other : baseline_->transfers) {
+        if (then.words[other.kind] == now.words[transfer.kind] &&
+            then.groups[other.group].size == now.groups[transfer.group].size &&
+            std::abs(other.bytes - transfer.bytes) <= 0.1 * transfer.bytes) {
+          before.push_back(other.transfer_us);
+        }
+      }
+      if (before.empty() || transfer.transfer_us <= 0) continue;
+      actual += transfer.exposed;
+      usual += transfer.exposed * median(before) / transfer.transfer_us;
+    }
+    return usual > 0 ? std::optional(plain(actual / usual, 1)) : std::nullopt;
+  }
+  const auto new_share = [&](FunctionKind kind, bool of_kind) {
+    std::unordered_set<uint64_t> known;
+    for (const JobFunction& function : then.functions) known.insert(function.hash);
+    double fresh = 0;
+    double all = 0;
+    for (const FunctionUse& use : now.uses) {
+      const JobFunction& function = now.functions[use.function];
+      if (of_kind && function.kind != kind) continue;
+      const double weight = of_kind ? use.total : use.exposed;
+      all += weight;
+      if (!known.contains(function.hash)) fresh += weight;
+    }
+    const double base = of_kind ? all : static_cast<double>(now.ranks.size());
+    return plain(base > 0 ? fresh / base : 0, 0);
+  };
+  if (fact == "baseline.collective_renamed_share") return new_share(FunctionKind::kCollective, true);
+  if (fact == "baseline.kernel_renamed_share") return new_share(FunctionKind::kCompute, true);
+  if (fact == "baseline.function_new_share") return new_share(FunctionKind::kPython, false);
+  if (fact == "baseline.label_differs") {
+    const std::string expression = evidence.function.empty() ? "." : evidence.function;
+    const auto values = [&](const Job& job) {
+      std::map<std::string, std::unordered_set<std::string>> result;
+      for (const auto& labels : job.label_sets) {
+        for (const auto& [key, value] : labels) {
+          if (matches_text(key, expression)) result[key].insert(value);
+        }
+      }
+      return result;
+    };
+    return plain(values(now) != values(then) ? 1 : 0, 0);
+  }
+  return std::nullopt;
+}
+
+}  // namespace eroica

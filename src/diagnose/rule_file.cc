@@ -1,0 +1,447 @@
+#include "diagnose/rule_file.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <set>
+#include <span>
+
+#include "diagnose/function_matcher.h"
+#include "diagnose/nearest_word.h"
+#include "diagnose/vocabulary.h"
+
+// As headers only, because only so can its exceptions be turned off.
+#define TOML_HEADER_ONLY 1
+#define TOML_EXCEPTIONS 0
+#define TOML_ENABLE_FORMATTERS 0
+#include <toml++/toml.h>
+
+namespace eroica {
+namespace {
+
+constexpr size_t kMostBytes = size_t{1} << 20;
+constexpr size_t kMostProblems = 200;
+constexpr size_t kMostEvidence = 40;  ///< of a rule
+constexpr size_t kLongestRegex = 200;
+constexpr size_t kLongestLine = 300;   ///< titles, what evidence says
+constexpr size_t kLongestText = 4000;  ///< say, action, explain
+
+using Words = std::span<const std::string_view>;
+
+/// A piece of the file as a message may show it.
+std::string quoted(std::string_view text) {
+  constexpr size_t kMost = 60;
+  std::string shown(text.substr(0, kMost));
+  for (char& c : shown) {
+    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+  }
+  if (text.size() > kMost) {
+    while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0x80) != 0) shown.pop_back();
+    shown += "...";
+  }
+  return "'" + shown + "'";
+}
+
+std::string unknown(std::string_view what, std::string_view word, Words known) {
+  const std::string_view near = nearest_word(word, known);
+  std::string message = fmt::format("unknown {} {}", what, quoted(word));
+  if (!near.empty()) return message + fmt::format("; did you mean '{}'?", near);
+  if (known.size() <= 16) message += fmt::format("; expected one of: {}", fmt::join(known, ", "));
+  return message;
+}
+
+/// Line breaks and indentation of a TOML text are layout, not content.
+std::string one_paragraph(std::string_view text) {
+  if (text.find('\n') == std::string_view::npos) return std::string(text);
+  std::string joined;
+  for (const char c : text) {
+    const bool space = c == ' ' || c == '\n' || c == '\r' || c == '\t';
+    if (!space) {
+      joined += c;
+    } else if (!joined.empty() && joined.back() != ' ') {
+      joined += ' ';
+    }
+  }
+  if (joined.ends_with(' ')) joined.pop_back();
+  return joined;
+}
+
+class Problems {
+ public:
+  Problems(const std::string& file, std::vector<RuleProblem>& list) : file_(file), list_(list) {}
+
+  void add(const toml::source_region& where, std::string message) {
+    ++count_;
+    if (list_.size() < kMostProblems) {
+      list_.push_back({file_, static_cast<int32_t>(where.begin.line), std::move(message)});
+    }
+  }
+  [[nodiscard]] size_t count() const { return count_; }
+
+ private:
+  const std::string& file_;
+  std::vector<RuleProblem>& list_;
+  size_t count_ = 0;
+};
+
+/// The values of one table, by key. What is not as it should be becomes a problem, and a value that changes nothing.
+class Fields {
+ public:
+  Fields(const toml::table& table, std::string_view title, Words keys, Problems& problems)
+      : table_(table), problems_(problems) {
+    for (const auto& [key, value] : table) {
+      if (std::ranges::find(keys, key.str()) == keys.end()) {
+        problems.add(key.source(), unknown("key", key.str(), keys) + fmt::format(" (in {})", title));
+      }
+    }
+  }
+
+  [[nodiscard]] bool has(std::string_view key) const { return table_.contains(key); }
+  void complain(std::string_view key, const std::string& message) const {
+    const toml::node* node = table_.get(key);
+    problems_.add((node == nullptr ? static_cast<const toml::node&>(table_) : *node).source(), message);
+  }
+
+  /// False where there is none; a problem as well if it must be there.
+  bool text(std::string_view key, std::string& value, size_t most, bool needed = false) const {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) {
+      if (needed) complain(key, fmt::format("'{}' is missing", key));
+      return false;
+    }
+    const auto* text = node->as_string();
+    if (text == nullptr) {
+      complain(key, fmt::format("'{}' must be a text", key));
+      return false;
+    }
+    std::string joined = one_paragraph(text->get());
+    if (joined.empty() || joined.size() > most) {
+      complain(key, joined.empty() ? fmt::format("'{}' is empty", key)
+                                   : fmt::format("'{}' is longer than {} bytes", key, most));
+      return false;
+    }
+    value = std::move(joined);
+    return true;
+  }
+
+  /// One of some words.
+  template <typename Value>
+  void word(std::string_view key, Value& value, std::optional<Value> (*by_name)(std::string_view),
+            const std::vector<std::string_view>& names) const {
+    std::string name;
+    if (!text(key, name, kLongestLine)) return;
+    if (const std::optional<Value> found = by_name(name)) {
+      value = *found;
+    } else {
+      complain(key, unknown(key, name, names));
+    }
+  }
+
+  void number(std::string_view key, double& value, double least, double most) const {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return;
+    const std::optional<double> number = node->value<double>();
+    if (!node->is_number() || !number) {
+      complain(key, fmt::format("'{}' must be a number", key));
+    } else if (!(*number >= least && *number <= most)) {  // not a number is out of every range
+      complain(key, fmt::format("'{}' is {}; it must lie between {} and {}", key, *number, least, most));
+    } else {
+      value = *number;
+    }
+  }
+
+  void flag(std::string_view key, bool& value) const {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return;
+    if (const auto* flag = node->as_boolean()) {
+      value = flag->get();
+    } else {
+      complain(key, fmt::format("'{}' must be true or false", key));
+    }
+  }
+
+  /// Calls visit(text, where) for each text of a list.
+  template <typename Visit>
+  void list(std::string_view key, Visit visit) const {
+    const toml::node* node = table_.get(key);
+    if (node == nullptr) return;
+    const toml::array* array = node->as_array();
+    if (array == nullptr) {
+      complain(key, fmt::format("'{}' must be a list of texts", key));
+      return;
+    }
+    for (const toml::node& element : *array) {
+      if (const auto* text = element.as_string()) {
+        visit(text->get(), element.source());
+      } else {
+        problems_.add(element.source(), fmt::format("'{}' must be a list of texts", key));
+      }
+    }
+  }
+
+ private:
+  const toml::table& table_;
+  Problems& problems_;
+};
+
+// -- evidence
+
+constexpr std::array<std::string_view, 15> kEvidenceKeys = {"need",
+                                                            "fact",
+                                                            "statistic",
+                                                            "entity",
+                                                            "function",
+                                                            "above",
+                                                            "below",
+                                                            "above_peers",
+                                                            "below_peers",
+                                                            "above_peers_ratio",
+                                                            "below_peers_ratio",
+                                                            "above_baseline_ratio",
+                                                            "below_baseline_ratio",
+                                                            "weight",
+                                                            "says"};
+
+struct BoundKey {
+  std::string_view key;
+  std::optional<double> Bounds::*bound;
+  bool ratio;
+};
+constexpr std::array<BoundKey, 8> kBoundKeys = {{
+    {"above", &Bounds::above, false},
+    {"below", &Bounds::below, false},
+    {"above_peers", &Bounds::above_peers, false},
+    {"below_peers", &Bounds::below_peers, false},
+    {"above_peers_ratio", &Bounds::above_peers_ratio, true},
+    {"below_peers_ratio", &Bounds::below_peers_ratio, true},
+    {"above_baseline_ratio", &Bounds::above_baseline_ratio, true},
+    {"below_baseline_ratio", &Bounds::below_baseline_ratio, true},
+}};
+
+Bounds read_bounds(const Fields& fields) {
+  constexpr double kLargest = 1e30;  // as of samples (docs/signals.md)
+  Bounds bounds;
+  bool any = false;
+  for (const auto& [key, bound, ratio] : kBoundKeys) {
+    if (!fields.has(key)) continue;
+    any = true;
+    double value = 0;
+    fields.number(key, value, ratio ? 1e-6 : -kLargest, ratio ? 1e6 : kLargest);
+    bounds.*bound = value;
+  }
+  if (!any) fields.complain("fact", "no bound: 'above', 'below', 'above_peers' … say when the evidence holds");
+  const auto empty = [](const std::optional<double>& low, const std::optional<double>& high) {
+    return low && high && *low >= *high;
+  };
+  if (empty(bounds.above, bounds.below)) fields.complain("above", "no value is above 'above' and below 'below'");
+  if (empty(bounds.above_peers_ratio, bounds.below_peers_ratio)) {
+    fields.complain("above_peers_ratio", "no ratio is above 'above_peers_ratio' and below 'below_peers_ratio'");
+  }
+  if (empty(bounds.above_baseline_ratio, bounds.below_baseline_ratio)) {
+    fields.complain("above_baseline_ratio",
+                    "no ratio is above 'above_baseline_ratio' and below 'below_baseline_ratio'");
+  }
+  return bounds;
+}
+
+EvidenceRule read_evidence(const toml::table& table, Problems& problems) {
+  EvidenceRule evidence;
+  const Fields fields(table, "[[rule.evidence]]", kEvidenceKeys, problems);
+  if (!fields.has("need")) fields.complain("need", "'need' is missing: required, any, supports or contradicts");
+  fields.word("need", evidence.need, need_by_name, need_names());
+  fields.word("statistic", evidence.statistic, statistic_by_name, statistic_names());
+  fields.number("weight", evidence.weight, 0, 3);
+  fields.text("says", evidence.says, kLongestLine);
+  fields.text("entity", evidence.entity, kLongestLine);
+  evidence.bounds = read_bounds(fields);
+  if (fields.text("function", evidence.function, kLongestRegex)) {
+    const std::string wrong = regex_problem(evidence.function);
+    if (!wrong.empty()) fields.complain("function", "'function' is no regular expression: " + wrong);
+  }
+  if (!fields.text("fact", evidence.fact, kLongestLine, true)) return evidence;
+
+  const KnownFact* fact = find_fact(evidence.fact);
+  if (fact == nullptr) {
+    fields.complain("fact", unknown("fact or signal", evidence.fact, known_facts()));
+    return evidence;
+  }
+  if (is_signal(*fact)) {
+    if (!evidence.entity.empty() && !has_entity(*fact, evidence.entity)) {
+      fields.complain("entity", fmt::format("{} has no {} as its entity, but: {}", fact->name, quoted(evidence.entity),
+                                            fact->entities));
+    }
+  } else {
+    for (const std::string_view key : {"statistic", "entity"}) {
+      if (fields.has(key)) fields.complain(key, fmt::format("'{}' is for signals only, not for {}", key, fact->name));
+    }
+  }
+  if (fields.has("function") && !takes_function(fact->name)) {
+    fields.complain("function", fmt::format("'function' selects nothing of {}", fact->name));
+  } else if (!fields.has("function") && takes_function(fact->name) && !selects_labels(fact->name)) {
+    fields.complain("fact", fmt::format("{} needs 'function', a regular expression (\".\" is all)", fact->name));
+  }
+  return evidence;
+}
+
+// -- rules
+
+constexpr std::array<std::string_view, 15> kRuleKeys = {"cause",     "title",        "subject", "also_all", "scope",
+                                                        "component", "affects",      "kernels", "prior",    "yields_to",
+                                                        "say",       "least_effect", "action",  "explain",  "evidence"};
+
+void check_placeholders(const Fields& fields, const std::string& say) {
+  for (size_t at = say.find_first_of("{}"); at != std::string::npos; at = say.find_first_of("{}", at)) {
+    const size_t end = say.find('}', at);
+    if (say[at] == '}' || end == std::string::npos) {
+      fields.complain("say", "a brace in 'say' that belongs to no placeholder");
+      return;
+    }
+    const std::string_view name = std::string_view(say).substr(at + 1, end - at - 1);
+    if (std::ranges::find(placeholder_names(), name) == placeholder_names().end()) {
+      fields.complain("say", unknown("placeholder", name, placeholder_names()));
+    }
+    at = end + 1;
+  }
+}
+
+/// What the way in which the ranks are found asks of the evidence.
+void check_subject(const Fields& fields, const Rule& rule) {
+  const auto needed = [](const EvidenceRule& e) { return e.need == Need::kRequired || e.need == Need::kAny; };
+  if (std::ranges::none_of(rule.evidence, needed)) {
+    fields.complain("evidence", "no evidence with need = \"required\" or \"any\": the rule would always hold");
+    return;
+  }
+  const auto asks = [&](auto of_fact) {
+    return std::ranges::any_of(rule.evidence, [&](const EvidenceRule& e) { return needed(e) && of_fact(e.fact); });
+  };
+  const auto of_signal = [](const std::string& name) {
+    const KnownFact* fact = find_fact(name);
+    return fact != nullptr && is_signal(*fact);
+  };
+  const auto begins = [](std::string_view prefix) {
+    return [prefix](const std::string& name) { return name.starts_with(prefix); };
+  };
+  const auto complain = [&](std::string_view what) {
+    fields.complain("subject", fmt::format("subject \"{}\" wants {} that is required, or one of any",
+                                           subject_name(rule.subject), what));
+  };
+  if (rule.subject == SubjectBy::kSignal && !asks(of_signal)) complain("a signal");
+  if (rule.subject == SubjectBy::kFunction && !asks(begins("function."))) complain("a fact of functions");
+  if (rule.subject == SubjectBy::kLabel && !asks(begins("label."))) complain("a fact of labels");
+  if (rule.subject == SubjectBy::kBlocked && !asks(begins("blocked."))) complain("a fact of hangs");
+}
+
+void read_lists(const Fields& fields, Rule& rule, Problems& problems) {
+  fields.list("affects", [&](const std::string& name, const toml::source_region& where) {
+    if (const auto found = time_class_by_name(name)) {
+      rule.affects.push_back(*found);
+    } else {
+      problems.add(where, unknown("class of time", name, time_class_names()));
+    }
+  });
+  fields.list("kernels", [&](const std::string& name, const toml::source_region& where) {
+    if (std::ranges::find(kernel_names(), name) == kernel_names().end()) {
+      problems.add(where, unknown("class of kernels", name, kernel_names()));
+    }
+    rule.kernels.push_back(name);
+  });
+  fields.list("yields_to", [&](const std::string& name, const toml::source_region& where) {
+    if (!is_cause(name)) problems.add(where, unknown("cause", name, taxonomy()));
+    if (name == rule.cause) problems.add(where, "a rule cannot yield to itself");
+    rule.yields_to.push_back(name);
+  });
+}
+
+Rule read_rule(const toml::table& table, const std::string& file, Problems& problems) {
+  Rule rule;
+  rule.file = file;
+  rule.line = static_cast<int32_t>(table.source().begin.line);
+  const Fields fields(table, "[[rule]]", kRuleKeys, problems);
+  if (fields.text("cause", rule.cause, kLongestLine, true) && !is_cause(rule.cause)) {
+    fields.complain("cause", rule.cause.starts_with("site.")
+                                 ? fmt::format("{}: after 'site.' come a-z, 0-9 and _, at most 64", quoted(rule.cause))
+                                 : unknown("cause", rule.cause, taxonomy()) + " (your own begin with 'site.')");
+  }
+  fields.text("title", rule.title, kLongestLine, true);
+  fields.word("subject", rule.subject, subject_by_name, subject_names());
+  fields.flag("also_all", rule.also_all);
+  fields.word("scope", rule.scope, scope_by_name, scope_names());
+  if (fields.text("component", rule.component, kLongestLine) &&
+      std::ranges::find(component_names(), rule.component) == component_names().end()) {
+    fields.complain("component", unknown("component", rule.component, component_names()));
+  }
+  read_lists(fields, rule, problems);
+  fields.number("prior", rule.prior, 0, 1);
+  fields.number("least_effect", rule.least_effect, 0, 1);
+  if (fields.text("say", rule.say, kLongestText, true)) check_placeholders(fields, rule.say);
+  fields.text("action", rule.action, kLongestText, true);
+  fields.text("explain", rule.explain, kLongestText);
+
+  const toml::node* evidence = table.get("evidence");
+  const toml::array* array = evidence == nullptr ? nullptr : evidence->as_array();
+  if (evidence != nullptr && (array == nullptr || !array->is_array_of_tables())) {
+    fields.complain("evidence", "'evidence' must be a list of tables, or written as [[rule.evidence]]");
+    return rule;
+  }
+  if (array != nullptr && array->size() > kMostEvidence) {
+    fields.complain("evidence", fmt::format("more than {} pieces of evidence", kMostEvidence));
+    return rule;
+  }
+  for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
+    rule.evidence.push_back(read_evidence(*array->get(i)->as_table(), problems));
+  }
+  check_subject(fields, rule);
+  return rule;
+}
+
+}  // namespace
+
+RuleSet parse_rules(std::string_view toml, const std::string& file) {
+  RuleSet set;
+  Problems problems(file, set.problems);
+  if (toml.size() > kMostBytes) {
+    problems.add({{1, 1}, {}, {}}, "larger than 1 MiB, which no file of rules is");
+    return set;
+  }
+  const toml::parse_result document = toml::parse(toml);
+  if (!document) {
+    problems.add(document.error().source(), "no valid TOML: " + std::string(document.error().description()));
+    return set;
+  }
+  const toml::table& root = document.table();
+  constexpr std::array<std::string_view, 1> kTables = {"rule"};
+  const Fields fields(root, "the file", kTables, problems);
+  const toml::node* rules = root.get("rule");
+  const toml::array* array = rules == nullptr ? nullptr : rules->as_array();
+  if (array == nullptr || !array->is_array_of_tables()) {
+    fields.complain("rule", rules == nullptr ? "no [[rule]] in this file" : "'rule' must be written as [[rule]]");
+    return set;
+  }
+  std::set<std::string> causes;
+  for (const toml::node& node : *array) {
+    const size_t before = problems.count();
+    Rule rule = read_rule(*node.as_table(), file, problems);
+    if (!rule.cause.empty() && !causes.insert(rule.cause).second) {
+      problems.add(node.source(), fmt::format("a second rule for {} in one file", rule.cause));
+    }
+    if (problems.count() == before) set.rules.push_back(std::move(rule));
+  }
+  std::ranges::sort(set.rules, {}, &Rule::cause);
+  return set;
+}
+
+void merge_rules(RuleSet& into, RuleSet more) {
+  for (Rule& rule : more.rules) {
+    const auto at = std::ranges::lower_bound(into.rules, rule.cause, {}, &Rule::cause);
+    if (at != into.rules.end() && at->cause == rule.cause) {
+      *at = std::move(rule);
+    } else {
+      into.rules.insert(at, std::move(rule));
+    }
+  }
+  std::ranges::move(more.problems, std::back_inserter(into.problems));
+}
+
+}  // namespace eroica

@@ -1,0 +1,79 @@
+#include "diagnose/select.h"
+
+#include <algorithm>
+
+#include "base/robust.h"
+#include "diagnose/candidates.h"
+
+namespace eroica {
+namespace {
+
+size_t common_ranks(const Subject& a, const Subject& b) {
+  const Subject& smaller = a.ranks().size() < b.ranks().size() ? a : b;
+  const Subject& larger = &smaller == &a ? b : a;
+  return static_cast<size_t>(std::count_if(smaller.ranks().begin(), smaller.ranks().end(),
+                                           [&](uint32_t rank) { return larger.contains(rank); }));
+}
+
+bool same_classes(const Rule& a, const Rule& b, const Job& job) {
+  const std::vector<TimeClass> ours = affected_classes(a, job);
+  const std::vector<TimeClass> theirs = affected_classes(b, job);
+  return std::any_of(ours.begin(), ours.end(), [&](TimeClass one) {
+    return std::find(theirs.begin(), theirs.end(), one) != theirs.end();
+  });
+}
+
+bool explains_same(const Match& a, const Match& b, const Job& job) {
+  if (!same_classes(*a.candidate.rule, *b.candidate.rule, job)) return false;
+  const size_t common = common_ranks(a.candidate.subject, b.candidate.subject);
+  const size_t smaller = std::min(a.candidate.subject.ranks().size(), b.candidate.subject.ranks().size());
+  return 2 * common >= smaller;
+}
+
+bool yields(const Rule& rule, const Rule& to) {
+  return std::find(rule.yields_to.begin(), rule.yields_to.end(), to.cause) != rule.yields_to.end();
+}
+
+constexpr double kStrong = 0.5;
+
+}  // namespace
+
+std::vector<Selected> select(std::vector<Match> matches, Facts& facts) {
+  const Job& job = *facts.now().job;
+  // What yields goes behind what it yields to.
+  std::vector<bool> yielded(matches.size());
+  for (size_t i = 0; i < matches.size(); ++i) {
+    for (size_t j = 0; j < matches.size(); ++j) {
+      if (i != j && matches[j].confidence >= kStrong &&
+          yields(*matches[i].candidate.rule, *matches[j].candidate.rule) && explains_same(matches[i], matches[j], job)) {
+        yielded[i] = true;
+      }
+    }
+  }
+  std::vector<size_t> order(matches.size());
+  for (size_t i = 0; i < order.size(); ++i) order[i] = i;
+  std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
+    if (yielded[a] != yielded[b]) return !yielded[a];
+    if (matches[a].confidence != matches[b].confidence) return matches[a].confidence > matches[b].confidence;
+    return matches[a].candidate.effect > matches[b].candidate.effect;
+  });
+  std::vector<Selected> kept;
+  for (const size_t i : order) {
+    Match& match = matches[i];
+    Selected* explained_by = nullptr;
+    for (Selected& other : kept) {
+      if (explains_same(match, other.match, job)) {
+        explained_by = &other;
+        break;
+      }
+    }
+    if (explained_by != nullptr) {
+      explained_by->alternatives.push_back(std::move(match));
+    } else {
+      kept.push_back({std::move(match), {}});
+    }
+  }
+  return kept;
+}
+
+}  // namespace eroica

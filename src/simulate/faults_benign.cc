@@ -1,0 +1,83 @@
+#include <array>
+
+#include "simulate/fault_tools.h"
+
+namespace eroica {
+namespace {
+
+void benign(FaultOutcome& outcome) {
+  blame_all(outcome);
+  outcome.benign = true;
+}
+
+void healthy(const FaultScene&, FaultOutcome& outcome) { benign(outcome); }
+
+void clock_drift(const FaultScene& scene, FaultOutcome& outcome) {
+  scene.plant.clock_ppm_extra = scaled(scene, 60, 190);
+  benign(outcome);
+}
+
+void mild_sequences(const FaultScene& scene, FaultOutcome& outcome) {
+  const double spread = scaled(scene, 0.02, 0.06);
+  for (WorkState& work : scene.plant.work) work.sequence_spread = spread;
+  benign(outcome);
+}
+
+void mild_experts(const FaultScene& scene, FaultOutcome& outcome) {
+  for (WorkState& work : scene.plant.work) work.expert_skew = scaled(scene, 0.08, 0.15);
+  benign(outcome);
+}
+
+void longer_last_stage(const FaultScene& scene, FaultOutcome& outcome) {
+  scene.plant.job.stage_layers.back() += 1;
+  benign(outcome);
+  outcome.accept = {"work.pipeline_imbalance"};
+}
+
+void two_models(const FaultScene& scene, FaultOutcome& outcome) {
+  JobSpec& job = scene.plant.job;
+  const bool amd = job.gpu->vendor == GpuVendor::kAmd;
+  if (amd) {
+    benign(outcome);  // nothing newer that speaks the same library
+    return;
+  }
+  job.other_gpu = find_gpu_model(job.gpu->key == "h100" ? "b200" : job.gpu->key == "a100" ? "h100" : job.gpu->key == "v100" ? "a100" : "h100");
+  benign(outcome);
+}
+
+void trace_missing(const FaultScene& scene, FaultOutcome& outcome) {
+  scene.plant.traces_missing.push_back(scene.rank);
+  benign(outcome);
+}
+
+void samples_missing(const FaultScene& scene, FaultOutcome& outcome) {
+  scene.plant.samples_missing.push_back(scene.host);
+  benign(outcome);
+}
+
+void evaluation(const FaultScene& scene, FaultOutcome& outcome) {
+  Deed deed{.kind = DeedKind::kEvaluation, .rank = -1};
+  deed.only_step = scene.plant.job.steps / 2;
+  scene.plant.deeds.push_back(deed);
+  benign(outcome);
+}
+
+constexpr JobNeeds kAny{};
+
+constexpr std::array kFaults{
+    FaultKind{"healthy", "nothing is wrong", kAny, healthy},
+    FaultKind{"clock.drift", "the hosts' clocks drift apart; nothing else", {.several_hosts = true}, clock_drift},
+    FaultKind{"benign.sequence_lengths", "sequences of slightly different lengths", {.transformer = true}, mild_sequences},
+    FaultKind{"benign.expert_skew", "experts with the usual differences in tokens", {.experts = true}, mild_experts},
+    FaultKind{"benign.longer_last_stage", "the last pipeline stage has one layer more", {.pipeline = true}, longer_last_stage},
+    FaultKind{"benign.two_gpu_models", "one host has another model of GPU", {.several_hosts = true}, two_models},
+    FaultKind{"benign.trace_missing", "a rank wrote no trace", kAny, trace_missing},
+    FaultKind{"benign.samples_missing", "a host has no samples", {.several_hosts = true}, samples_missing},
+    FaultKind{"benign.evaluation", "an evaluation phase lies in the window", kAny, evaluation},
+};
+
+}  // namespace
+
+std::span<const FaultKind> benign_cases() { return kFaults; }
+
+}  // namespace eroica
