@@ -10,6 +10,9 @@ _eroica() {
   case $prev in
     --rules) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
     --format) mapfile -t COMPREPLY < <(compgen -W "text json html" -- "$cur"); return ;;
+    --method)
+      mapfile -t COMPREPLY < <(compgen -W "full eroica largest-total longest-collective" -- "$cur")
+      return ;;
     --color) mapfile -t COMPREPLY < <(compgen -W "auto always never" -- "$cur"); return ;;
     --rank | --rank-from | --step-marker | --function | --top | --jobs | -j | --from | --to) return ;;
     -o | --output)
@@ -26,7 +29,7 @@ _eroica() {
   fi
   local options="--help --rank-from --jobs --quiet --verbose --output"
   case $command in
-    analyze) options="$options --step-marker --format --color --rank --function --top --rules" ;;
+    analyze) options="$options --step-marker --format --color --rank --function --top --rules --baseline --method" ;;
     summarize) options="$options --step-marker --pack" ;;
     export) options="$options --perfetto --rank --from --to" ;;
     rules) options="--help --format --rules" ;;

@@ -24,6 +24,8 @@ complete -c eroica -n "__fish_seen_subcommand_from analyze" -l top -x -d "List t
 complete -c eroica -n "__fish_seen_subcommand_from analyze export" -l rank -x -d "Only this rank"
 
 complete -c eroica -n "__fish_seen_subcommand_from analyze" -l rules -r -a "(__fish_complete_directories)" -d "Also the rules of this folder"
+complete -c eroica -n "__fish_seen_subcommand_from analyze" -l baseline -r -d "An earlier, healthy window to compare with"
+complete -c eroica -n "__fish_seen_subcommand_from analyze" -l method -x -a "full eroica largest-total longest-collective" -d "How to conclude"
 complete -c eroica -n "__fish_seen_subcommand_from rules" -f -a "check list explain" -d "What to do with them"
 complete -c eroica -n "__fish_seen_subcommand_from rules" -l rules -r -a "(__fish_complete_directories)" -d "Also the rules of this folder"
 complete -c eroica -n "__fish_seen_subcommand_from rules" -l format -x -a "text json" -d "Form of the answer"

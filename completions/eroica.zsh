@@ -36,7 +36,9 @@ _eroica() {
         '*--rank[only this rank]:rank' \
         '--function[all about one function]:name' \
         '--top[list this many functions]:number' \
-        '*--rules[also the rules of this folder]:folder:_files'
+        '*--rules[also the rules of this folder]:folder:_files' \
+        '--baseline[an earlier, healthy window to compare with]:folder or file:_files' \
+        '--method[how to conclude]:method:(full eroica largest-total longest-collective)'
       ;;
     rules)
       _arguments \

@@ -1,16 +1,28 @@
 #include "cli/conclude.h"
 
-#include <memory>
-
 #include "compare/comparison.h"
 #include "compare/job.h"
 #include "diagnose/diagnose.h"
+#include "diagnose/other_methods.h"
 
 namespace eroica {
 
-Conclusion conclude(const Collected& now, const Collected* baseline, std::span<const Rule> rules) {
-  const Job job = build_job(now.patterns, now.names);
-  const Comparison comparison(job, now.names);
+Conclusion conclude(const Collected& now, const Collected* baseline, std::span<const Rule> rules, Method method) {
+  switch (method) {
+    case Method::kEroica:
+      return conclude_by_eroica(now.patterns, now.names, rules);
+    case Method::kLargestTotal:
+      return conclude_by_largest_total(now.patterns, now.names, rules);
+    case Method::kLongestCollective:
+      return conclude_by_longest_collective(now.patterns, now.names, rules);
+    case Method::kFull:
+      break;
+  }
+  return conclude(build_job(now.patterns, now.names), now.names, baseline, rules);
+}
+
+Conclusion conclude(const Job& job, const NameTable& names, const Collected* baseline, std::span<const Rule> rules) {
+  const Comparison comparison(job, names);
   if (baseline == nullptr) return diagnose(comparison, nullptr, rules);
   const Job before = build_job(baseline->patterns, baseline->names);
   const Comparison past(before, baseline->names);

@@ -6,11 +6,20 @@
 
 #include "cli/executor.h"
 #include "cli/output.h"
+#include "cli/trace_inputs.h"
 #include "trace/rank_from.h"
 
 namespace eroica {
 
-OrStatus<InputSet> find_inputs(const InputOptions& options, Log& log) {
+namespace {
+
+std::string in_role(const std::string& role, std::string message) {
+  return role.empty() ? message : about(role, message);
+}
+
+}  // namespace
+
+OrStatus<InputSet> find_inputs(const InputOptions& options, Log& log, const std::string& role) {
   if (!options.rank_from.empty()) {
     const Result<RankFrom> expression = RankFrom::compile(options.rank_from);
     if (!expression) {
@@ -20,22 +29,24 @@ OrStatus<InputSet> find_inputs(const InputOptions& options, Log& log) {
   }
   Result<InputSet> inputs = discover(options.paths, DiscoverOptions{options.rank_from});
   if (!inputs) {
-    log.error(inputs.error().message);
+    log.error(in_role(role, inputs.error().message));
     return kExitNoInput;
   }
-  log.info(fmt::format("{} traces, {} sample files, {} pattern files", inputs->ranks.size(),
-                       inputs->sample_paths.size(), inputs->pattern_paths.size()));
+  log.info(in_role(role, fmt::format("{} traces, {} sample files, {} pattern files", inputs->ranks.size(),
+                                     inputs->sample_paths.size(), inputs->pattern_paths.size())));
   return std::move(inputs.value());
 }
 
-OrStatus<Collected> read_inputs(const InputSet& inputs, const InputOptions& options, Log& log) {
+OrStatus<Collected> read_inputs(const InputSet& inputs, const InputOptions& options, Log& log,
+                                const std::string& role) {
   ThreadExecutor executor(options.jobs == 0 ? available_cores() : options.jobs);
   const std::unique_ptr<ProgressSink> progress = terminal_progress(options.quiet);
   Result<Collected> collected = collect_patterns(inputs, options.step_marker, executor, *progress);
   if (!collected) {
-    log.error(collected.error().message);
+    log.error(in_role(role, collected.error().message));
     return kExitNoInput;
   }
+  for (std::string& note : collected->notes) note = in_role(role, std::move(note));
   for (const std::string& note : collected->notes) log.warning(note);
   return std::move(collected.value());
 }

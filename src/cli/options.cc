@@ -29,7 +29,8 @@ constexpr const char* kExamples =
     "2 no input could be used, 64 wrong usage, 74 output could not be written.";
 
 constexpr const char* kAnalyzeExamples =
-    "PATH is a folder with traces (plain, .gz or .zst) or a bundle.json, a trace, or a pattern file.\n"
+    "PATH is a folder with traces (plain, .gz or .zst) or a bundle.json, a trace, a pattern file, or a single\n"
+    "timeline of a pipeline-parallel job's operations (CSV or JSON).\n"
     "\n"
     "Examples:\n"
     "  eroica analyze traces/\n"
@@ -37,6 +38,8 @@ constexpr const char* kAnalyzeExamples =
     "  eroica analyze traces/ --function augment                all that is known of a function\n"
     "  eroica analyze traces/ --format json | jq .profile.time\n"
     "  eroica analyze traces/ --format html -o report.html      one file, opens without a network\n"
+    "  eroica analyze traces/ --baseline yesterday/              what became slower since then\n"
+    "  eroica analyze ops.csv                                    which stage or worker holds a pipeline up\n"
     "  eroica analyze traces/ --rank-from 'node\\d+-worker(\\d+)' --step-marker 'train_step*'";
 
 constexpr const char* kSummarizeExamples =
@@ -90,10 +93,10 @@ CLI::Validator not_empty() {
   return {check, ""};
 }
 
-/// An option that takes one of three words.
-template <typename Value>
+/// An option that takes one of several words.
+template <typename Value, size_t N>
 CLI::Option* add_choice(CLI::App& command, const std::string& name, Value& value,
-                        std::array<std::pair<std::string_view, Value>, 3> choices, const std::string& help) {
+                        std::array<std::pair<std::string_view, Value>, N> choices, const std::string& help) {
   const auto choose = [=, &value](const std::string& text) {
     for (const auto& [word, meaning] : choices) {
       if (text == word) {
@@ -101,8 +104,9 @@ CLI::Option* add_choice(CLI::App& command, const std::string& name, Value& value
         return;
       }
     }
-    throw CLI::ValidationError(name, fmt::format("expected {}, {} or {}, not '{}'", choices[0].first, choices[1].first,
-                                                 choices[2].first, text));
+    std::string words(choices[0].first);
+    for (size_t i = 1; i < N; ++i) words += fmt::format("{}{}", i + 1 < N ? ", " : " or ", choices[i].first);
+    throw CLI::ValidationError(name, fmt::format("expected {}, not '{}'", words, text));
   };
   return command.add_option_function<std::string>(name, choose, help);
 }
@@ -140,18 +144,18 @@ void add_ranks(CLI::App& command, std::vector<int32_t>& ranks, const char* what)
 
 void add_analyze(CLI::App& command, AnalyzeOptions& options) {
   add_input_options(command, options.input, true);
-  add_choice<Format>(command, "--format", options.format,
-                     {{{"text", Format::kText}, {"json", Format::kJson}, {"html", Format::kHtml}}},
-                     "text (default), json or html")
+  add_choice<Format, 3>(command, "--format", options.format,
+                        {{{"text", Format::kText}, {"json", Format::kJson}, {"html", Format::kHtml}}},
+                        "text (default), json or html")
       ->type_name("FORMAT")
       ->group("Output");
   command.add_option("-o,--output", options.output, "Write to this file instead of standard output")
       ->type_name("FILE")
       ->check(not_empty())
       ->group("Output");
-  add_choice<ColorMode>(command, "--color", options.color,
-                        {{{"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}}},
-                        "auto (default), always or never")
+  add_choice<ColorMode, 3>(command, "--color", options.color,
+                           {{{"auto", ColorMode::kAuto}, {"always", ColorMode::kAlways}, {"never", ColorMode::kNever}}},
+                           "auto (default), always or never")
       ->type_name("WHEN")
       ->group("Output");
   add_ranks(command, options.ranks, "Only this rank, and its steps one by one; may be repeated");
@@ -169,6 +173,18 @@ void add_analyze(CLI::App& command, AnalyzeOptions& options) {
       ->type_name("DIR")
       ->allow_extra_args(false)
       ->check(not_empty())
+      ->group("Diagnosis");
+  command.add_option("--baseline", options.baseline, "Compare with this earlier, healthy window of the job")
+      ->type_name("PATH")
+      ->check(not_empty())
+      ->group("Diagnosis");
+  add_choice<Method, 4>(command, "--method", options.method,
+                        {{{"full", Method::kFull},
+                          {"eroica", Method::kEroica},
+                          {"largest-total", Method::kLargestTotal},
+                          {"longest-collective", Method::kLongestCollective}}},
+                        "full (default); eroica, largest-total or longest-collective: simpler ones to compare with")
+      ->type_name("METHOD")
       ->group("Diagnosis");
   command.footer(kAnalyzeExamples);
 }

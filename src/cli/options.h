@@ -21,6 +21,14 @@ inline constexpr int kExitNoOutput = 74;
 enum class Format { kText, kJson, kHtml };
 enum class ColorMode { kAuto, kAlways, kNever };
 
+/// How `analyze` concludes what is wrong.
+enum class Method {
+  kFull,               ///< the comparison and the rules
+  kEroica,             ///< as published for EROICA; this and the next two are there to compare with
+  kLargestTotal,       ///< the rank with the largest total time of any function
+  kLongestCollective,  ///< the rank whose collectives take longest
+};
+
 /// What all commands that read traces share.
 struct InputOptions {
   std::vector<std::string> paths;
@@ -40,6 +48,8 @@ struct AnalyzeOptions {
   std::string function;
   std::optional<size_t> top;  ///< 0: all
   std::vector<std::string> rules;  ///< folders with rules of the operator
+  Method method = Method::kFull;
+  std::string baseline;            ///< an earlier, healthy window of the job; empty: none
 };
 
 struct SummarizeOptions {

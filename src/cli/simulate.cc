@@ -86,7 +86,8 @@ Status write_files(const std::filesystem::path& folder, const std::vector<Simula
     const std::filesystem::path path = folder / file.path;
     std::error_code failure;
     std::filesystem::create_directories(path.parent_path(), failure);
-    if (failure) return Error{Error::Kind::kWrite, fmt::format("{}: {}", path.parent_path().string(), failure.message())};
+    if (failure)
+      return Error{Error::Kind::kWrite, fmt::format("{}: {}", path.parent_path().string(), failure.message())};
     if (Status status = write_file(path.string(), file.bytes); !status) return status;
   }
   return ok_status();
@@ -100,8 +101,9 @@ int write_pattern_packs(const SimulateOptions& options, const SimulateRequest& j
   const std::filesystem::path folder = options.folder;
   std::error_code failure;
   std::filesystem::create_directories(folder, failure);
-  const Result<PackSummary> packs = write_packs(
-      request, [&](std::string_view name, std::string_view bytes) { return write_file((folder / name).string(), bytes); });
+  const Result<PackSummary> packs = write_packs(request, [&](std::string_view name, std::string_view bytes) {
+    return write_file((folder / name).string(), bytes);
+  });
   if (packs) {
     log.info(fmt::format("{}: {} ranks in {} packs", options.folder, request.ranks, packs->packs));
     return kExitHealthy;
@@ -123,10 +125,21 @@ CLI::App* add_simulate(CLI::App& app, SimulateOptions& options) {
       ->type_name("X")
       ->check(CLI::Range(0.0, 1.0))
       ->group("Job");
-  auto* ranks = command->add_option("--ranks", options.ranks, "Ranks of the job")->type_name("N")->check(CLI::Range(1, 2'000'000))->group("Job");
-  command->add_option("--layout", options.layout, "Such as dp=2,tp=2,pp=2,ep=1")->type_name("LAYOUT")->excludes(ranks)->group("Job");
-  command->add_option("--steps", options.steps, "Steps in the window")->type_name("N")->check(CLI::Range(3, 400))->group("Job");
-  command->add_option("--out", options.folder, "Folder to write into; made where it is missing")->type_name("DIR")->group("Output");
+  auto* ranks = command->add_option("--ranks", options.ranks, "Ranks of the job")
+                    ->type_name("N")
+                    ->check(CLI::Range(1, 2'000'000))
+                    ->group("Job");
+  command->add_option("--layout", options.layout, "Such as dp=2,tp=2,pp=2,ep=1")
+      ->type_name("LAYOUT")
+      ->excludes(ranks)
+      ->group("Job");
+  command->add_option("--steps", options.steps, "Steps in the window")
+      ->type_name("N")
+      ->check(CLI::Range(3, 400))
+      ->group("Job");
+  command->add_option("--out", options.folder, "Folder to write into; made where it is missing")
+      ->type_name("DIR")
+      ->group("Output");
   command->add_option("--format", options.format, "bundle (default) or patterns")
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"bundle", "patterns"}))
@@ -139,7 +152,8 @@ CLI::App* add_simulate(CLI::App& app, SimulateOptions& options) {
       ->type_name("N")
       ->allow_extra_args(false)
       ->group("Output");
-  command->add_flag("--with-baseline", options.with_baseline, "Also the job without its faults, in baseline/")->group("Output");
+  command->add_flag("--with-baseline", options.with_baseline, "Also the job without its faults, in baseline/")
+      ->group("Output");
   command->add_flag("--list-faults", options.list_faults, "Say which faults there are");
   command->footer(kExamples);
   return command;
@@ -171,7 +185,8 @@ int run_simulate(const SimulateOptions& options, Log& log) {
     return kExitNoOutput;
   }
   const SimulatedTruth& truth = job->truth;
-  log.info(fmt::format("{}: {:.3f} ms a step, {:.3f} without faults, slowdown {:.4f}", options.folder, truth.step_ms, truth.healthy_step_ms, truth.slowdown));
+  log.info(fmt::format("{}: {:.3f} ms a step, {:.3f} without faults, slowdown {:.4f}", options.folder, truth.step_ms,
+                       truth.healthy_step_ms, truth.slowdown));
   return kExitHealthy;
 }
 

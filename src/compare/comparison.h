@@ -1,7 +1,9 @@
 #pragma once
 
+#include <optional>
 #include <vector>
 
+#include "compare/blocked.h"
 #include "compare/job.h"
 #include "compare/kernel_speed.h"
 #include "compare/peers.h"
@@ -19,7 +21,8 @@ struct Comparison {
         peers(find_peers(of_job)),
         index(of_job),
         model(of_job, peers),
-        transfers(eroica::transfers(of_job)) {
+        transfers(eroica::transfers(of_job)),
+        blocked(find_blocked(of_job, of_names)) {
     variation.reserve(peers.sets.size());
     for (const PeerSet& set : peers.sets) variation.push_back(step_variation(of_job, set));
   }
@@ -32,6 +35,7 @@ struct Comparison {
   FunctionIndex index;
   StepModel model;
   std::vector<Transfer> transfers;
+  std::optional<BlockedJob> blocked;  ///< the window ends in a hang
   std::vector<StepVariation> variation;  ///< by peer set
 };
 

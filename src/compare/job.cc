@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/robust.h"
+#include "base/saturate.h"
 #include "compare/workload.h"
 
 namespace eroica {
@@ -78,11 +79,7 @@ uint32_t JobBuilder::metric(const std::string& text) {
 uint32_t JobBuilder::function(uint64_t hash, FunctionKind kind) {
   const auto [found, is_new] = functions_.try_emplace(hash, static_cast<uint32_t>(job_.functions.size()));
   if (is_new) {
-    JobFunction function{.hash = hash, .kind = kind};
-    if (const auto name = names_->find(hash); name != names_->end()) {
-      classify(name->second, function);
-    }
-    job_.functions.push_back(function);
+    job_.functions.push_back({.hash = hash, .kind = kind});
   }
   return found->second;
 }
@@ -93,15 +90,19 @@ uint32_t JobBuilder::entity(const std::string& text) {
   return found->second;
 }
 
-uint32_t JobBuilder::group(const GroupPattern& group) {
-  const auto [found, is_new] = groups_.try_emplace(group_key(group), static_cast<uint32_t>(job_.groups.size()));
-  if (is_new) {
-    JobGroup added{group.name, group.desc, group.ranks, group.size};
-    std::sort(added.ranks.begin(), added.ranks.end());
-    if (!added.ranks.empty()) added.size = static_cast<int32_t>(added.ranks.size());
-    job_.groups.push_back(std::move(added));
-  }
+uint32_t JobBuilder::group(std::string key, JobGroup group) {
+  const auto [found, is_new] = groups_.try_emplace(std::move(key), static_cast<uint32_t>(job_.groups.size()));
+  if (is_new) job_.groups.push_back(std::move(group));
   return found->second;
+}
+
+uint32_t JobBuilder::group(const GroupPattern& group) {
+  std::string key = group_key(group);
+  if (const auto known = groups_.find(key); known != groups_.end()) return known->second;
+  JobGroup added{group.name, group.desc, group.ranks, group.size};
+  std::sort(added.ranks.begin(), added.ranks.end());
+  if (!added.ranks.empty()) added.size = static_cast<int32_t>(added.ranks.size());
+  return this->group(std::move(key), std::move(added));
 }
 
 void JobBuilder::add_uses(const RankPattern& pattern, double steps, RankFacts& facts) {
@@ -144,9 +145,7 @@ void JobBuilder::add_uses(const RankPattern& pattern, double steps, RankFacts& f
     return weight_a != weight_b ? weight_a > weight_b
                                 : job_.functions[a.function].hash < job_.functions[b.function].hash;
   });
-  if (static_cast<size_t>(job_.uses.end() - begin) > Job::kMaxUses) {
-    job_.uses.resize(facts.uses_begin + Job::kMaxUses);
-  }
+  if (static_cast<size_t>(job_.uses.end() - begin) > most_uses_) job_.uses.resize(facts.uses_begin + most_uses_);
   facts.uses_end = static_cast<uint32_t>(job_.uses.size());
 
   size_t with_hardware = 0;
@@ -166,12 +165,14 @@ void JobBuilder::add_collectives(const RankPattern& pattern, double steps, RankF
   const auto window = static_cast<double>(pattern.window_ns);
   facts.collectives_begin = static_cast<uint32_t>(job_.collectives.size());
   facts.groups_begin = static_cast<uint32_t>(job_.memberships.size());
-  for (const GroupPattern& member : pattern.groups) job_.memberships.push_back(group(member));
+  pattern_groups_.clear();
+  for (const GroupPattern& member : pattern.groups) pattern_groups_.push_back(group(member));
+  job_.memberships.insert(job_.memberships.end(), pattern_groups_.begin(), pattern_groups_.end());
   facts.groups_end = static_cast<uint32_t>(job_.memberships.size());
   for (const CollectiveSummary& from : pattern.collectives) {
     if (from.group >= pattern.groups.size() || from.count == 0) continue;
     CollectiveUse use;
-    use.group = group(pattern.groups[from.group]);
+    use.group = pattern_groups_[from.group];
     use.kind = word(from.kind);
     use.count = ratio(static_cast<double>(from.count), steps);
     use.bytes = ratio(static_cast<double>(from.bytes), static_cast<double>(from.count));
@@ -225,24 +226,73 @@ void JobBuilder::add_steps(const RankPattern& pattern, RankFacts& facts) {
   facts.step_ms = facts.steps > 0 ? static_cast<float>(sum_ms / facts.steps) : facts.window_ms;
 }
 
+uint32_t JobBuilder::signal(const std::string& metric, const std::string& unit, size_t place) {
+  if (place < signal_at_.size()) {
+    const Signal& guess = job_.signals[signal_at_[place]];
+    if (guess.metric == metric && guess.unit == unit) return signal_at_[place];
+  } else {
+    signal_at_.resize(place + 1);
+  }
+  const auto [found, is_new] = signals_.try_emplace({metric, unit}, static_cast<uint32_t>(job_.signals.size()));
+  if (is_new) {
+    job_.signals.push_back({metric, unit, {}});
+    has_value_.emplace_back();
+  }
+  return signal_at_[place] = found->second;
+}
+
+// Ranks of one host tell the same of it, but for the edges of their windows: the first one is taken.
+void JobBuilder::add_value(uint32_t signal, const SignalValue& value) {
+  std::vector<bool>& has = has_value_[signal];
+  if (value.entity >= has.size()) has.resize(std::max<size_t>(value.entity + 1, job_.entities.size()));
+  if (has[value.entity]) return;
+  has[value.entity] = true;
+  job_.signals[signal].values.push_back(value);
+}
+
 void JobBuilder::add_signals(const RankPattern& pattern, uint32_t rank_index) {
+  size_t place = 0;
   for (const SignalUse& use : pattern.signals) {
-    const auto [found, is_new] =
-        signals_.try_emplace({use.metric, use.unit}, static_cast<uint32_t>(job_.signals.size()));
-    if (is_new) {
-      job_.signals.push_back({use.metric, use.unit, {}});
-      signal_entities_.emplace_back();
-    }
+    const uint32_t in = signal(use.metric, use.unit, place++);
     const uint32_t about = entity(use.entity);
     std::vector<uint32_t>& ranks = job_.entities[about].ranks;
     if (ranks.empty() || ranks.back() != rank_index) ranks.push_back(rank_index);
-    Signal& signal = job_.signals[found->second];
-    // Ranks of one host tell the same of it, but for the edges of their windows: the first one is taken.
-    if (signal_entities_[found->second].try_emplace(about, static_cast<uint32_t>(signal.values.size())).second) {
-      signal.values.push_back({about, static_cast<float>(use.mean), static_cast<float>(use.deviation),
-                               static_cast<float>(use.minimum), static_cast<float>(use.maximum)});
-    }
+    add_value(in, {about, static_cast<float>(use.mean), static_cast<float>(use.deviation),
+                   static_cast<float>(use.minimum), static_cast<float>(use.maximum)});
   }
+}
+
+void JobBuilder::add_end(const RankPattern& pattern, RankFacts& facts) {
+  const WindowEnd& from = pattern.end;
+  const int64_t observed = from.observed_ns > 0 ? from.observed_ns : pattern.window_ns;
+  const auto ms = [](int64_t ns) { return static_cast<float>(static_cast<double>(ns) * 1e-6); };
+  facts.end_unix_ns = saturating_add(pattern.window_start_unix_ns, observed);
+  facts.silent_ms = from.last_event_ns > 0 ? ms(observed - from.last_event_ns) : 0.0F;
+  facts.since_step_ms = ms(observed);
+  for (const StepPattern& step : pattern.steps) {
+    if (!step.complete) continue;
+    facts.longest_step_ms = std::max(facts.longest_step_ms, ms(step.duration_ns));
+    facts.since_step_ms =
+        std::min(facts.since_step_ms, ms(observed - saturating_add(step.start_ns, step.duration_ns)));
+  }
+  if (from.quiet_ns == 0) return;
+  RankEnd end;
+  end.rank = static_cast<uint32_t>(job_.ranks.size());
+  end.quiet_ms = ms(from.quiet_ns);
+  end.cpu_run = static_cast<float>(from.cpu_run);
+  end.unsampled_ms = from.sampled_ns < 0 ? -1.0F : std::max(0.0F, ms(observed - from.sampled_ns));
+  if (from.frame != 0) end.frame = function(from.frame, FunctionKind::kPython) + 1;
+  if (from.user_frame != 0) end.user_frame = function(from.user_frame, FunctionKind::kPython) + 1;
+  end.line = from.line;
+  end.user_line = from.user_line;
+  end.opens_begin = static_cast<uint32_t>(job_.opens.size());
+  for (const OpenCollective& open : from.open) {
+    if (open.group >= pattern.groups.size()) continue;
+    job_.opens.push_back({pattern_groups_[open.group], word(open.kind), open.sequence, open.bytes,
+                          ms(observed - open.since_ns), ms(open.longest_ns), open.begun, open.unusual});
+  }
+  end.opens_end = static_cast<uint32_t>(job_.opens.size());
+  job_.ends.push_back(end);
 }
 
 void JobBuilder::add(const RankPattern& pattern) {
@@ -276,13 +326,183 @@ void JobBuilder::add(const RankPattern& pattern) {
   add_uses(pattern, steps, facts);
   add_collectives(pattern, steps, facts);
   add_signals(pattern, static_cast<uint32_t>(job_.ranks.size()));
+  add_end(pattern, facts);
   job_.gpu_job = job_.gpu_job || pattern.gpu_job;
   job_.ranks.push_back(facts);
 }
 
-Job JobBuilder::finish() {
+namespace {
+
+template <typename T>
+void append_to(std::vector<T>& into, const std::vector<T>& more) {
+  into.insert(into.end(), more.begin(), more.end());
+}
+
+template <typename T>
+void reserve_like(std::vector<T>& column, double factor) {
+  column.reserve(static_cast<size_t>(static_cast<double>(column.size()) * factor));
+}
+
+}  // namespace
+
+void JobBuilder::append_columns(const JobBuilder& more) {
+  const Job& from = more.job_;
+  std::vector<uint32_t> words;
+  std::vector<uint32_t> metrics;
+  std::vector<uint32_t> functions;
+  std::vector<uint32_t> entities;
+  words.reserve(from.words.size());
+  metrics.reserve(from.metrics.size());
+  functions.reserve(from.functions.size());
+  entities.reserve(from.entities.size());
+  for (const std::string& text : from.words) words.push_back(word(text));
+  for (const std::string& text : from.metrics) metrics.push_back(metric(text));
+  for (const JobFunction& one : from.functions) functions.push_back(function(one.hash, one.kind));
+  const auto first_rank = static_cast<uint32_t>(job_.ranks.size());
+  for (const Entity& one : from.entities) {
+    entities.push_back(entity(one.text));
+    std::vector<uint32_t>& ranks = job_.entities[entities.back()].ranks;
+    for (const uint32_t rank : one.ranks) ranks.push_back(first_rank + rank);
+  }
+  std::vector<uint32_t> groups(from.groups.size());
+  std::vector<const std::string*> keys(from.groups.size());
+  for (const auto& [key, index] : more.groups_) keys[index] = &key;
+  for (size_t i = 0; i < keys.size(); ++i) groups[i] = group(*keys[i], from.groups[i]);
+  std::vector<uint32_t> labels(from.label_sets.size());
+  keys.assign(from.label_sets.size(), nullptr);
+  for (const auto& [key, index] : more.label_sets_) keys[index] = &key;
+  for (size_t i = 0; i < keys.size(); ++i) {
+    const auto [known, is_new] = label_sets_.try_emplace(*keys[i], static_cast<uint32_t>(job_.label_sets.size()));
+    if (is_new) job_.label_sets.push_back(from.label_sets[i]);
+    labels[i] = known->second;
+  }
+
+  const auto offset = [](size_t size) { return static_cast<uint32_t>(size); };
+  const uint32_t uses = offset(job_.uses.size());
+  const uint32_t hardware = offset(job_.hardware.size());
+  const uint32_t collectives = offset(job_.collectives.size());
+  const uint32_t steps = offset(job_.steps.size());
+  const uint32_t memberships = offset(job_.memberships.size());
+  const uint32_t opens = offset(job_.opens.size());
+  for (RankFacts rank : from.ranks) {
+    rank.host = words[rank.host];
+    rank.device = words[rank.device];
+    rank.labels = labels[rank.labels];
+    rank.uses_begin += uses;
+    rank.uses_end += uses;
+    rank.hardware_begin += hardware;
+    rank.hardware_end += hardware;
+    rank.collectives_begin += collectives;
+    rank.collectives_end += collectives;
+    rank.steps_begin += steps;
+    rank.steps_end += steps;
+    rank.groups_begin += memberships;
+    rank.groups_end += memberships;
+    job_.ranks.push_back(rank);
+  }
+  for (FunctionUse use : from.uses) {
+    use.function = functions[use.function];
+    if (use.issuer != 0) use.issuer = functions[use.issuer - 1] + 1;
+    job_.uses.push_back(use);
+  }
+  for (HardwareFact fact : from.hardware) {
+    fact.function = functions[fact.function];
+    fact.metric = metrics[fact.metric];
+    fact.entity = entities[fact.entity];
+    job_.hardware.push_back(fact);
+  }
+  for (CollectiveUse use : from.collectives) {
+    use.group = groups[use.group];
+    use.kind = words[use.kind];
+    job_.collectives.push_back(use);
+  }
+  for (const uint32_t member : from.memberships) job_.memberships.push_back(groups[member]);
+  for (RankEnd end : from.ends) {
+    end.rank += first_rank;
+    if (end.frame != 0) end.frame = functions[end.frame - 1] + 1;
+    if (end.user_frame != 0) end.user_frame = functions[end.user_frame - 1] + 1;
+    end.opens_begin += opens;
+    end.opens_end += opens;
+    job_.ends.push_back(end);
+  }
+  for (OpenUse open : from.opens) {
+    open.group = groups[open.group];
+    open.kind = words[open.kind];
+    job_.opens.push_back(open);
+  }
+  append_to(job_.steps, from.steps);
+  append_to(job_.exchanges, from.exchanges);
+  append_signals(more, entities);
+}
+
+void JobBuilder::append_signals(const JobBuilder& more, const std::vector<uint32_t>& entities) {
+  for (size_t i = 0; i < more.job_.signals.size(); ++i) {
+    const Signal& from = more.job_.signals[i];
+    const uint32_t in = signal(from.metric, from.unit, i);
+    for (SignalValue value : from.values) {
+      value.entity = entities[value.entity];
+      add_value(in, value);
+    }
+  }
+}
+
+void JobBuilder::append(JobBuilder&& more) {
+  if (job_.ranks.empty()) {
+    const size_t most_uses = most_uses_;
+    *this = std::move(more);
+    most_uses_ = most_uses;
+    return;
+  }
+  append_columns(more);
+  job_.world_size = std::max(job_.world_size, more.job_.world_size);
+  if (job_.id.empty()) job_.id = more.job_.id;
+  job_.gpu_job = job_.gpu_job || more.job_.gpu_job;
+  more = JobBuilder(most_uses_);
+}
+
+void JobBuilder::reserve(size_t ranks) {
+  if (job_.ranks.empty() || ranks <= job_.ranks.size()) return;
+  constexpr double kMargin = 1.02;
+  const double factor = kMargin * static_cast<double>(ranks) / static_cast<double>(job_.ranks.size());
+  reserve_like(job_.ranks, factor);
+  reserve_like(job_.uses, factor);
+  reserve_like(job_.hardware, factor);
+  reserve_like(job_.collectives, factor);
+  reserve_like(job_.steps, factor);
+  reserve_like(job_.memberships, factor);
+  reserve_like(job_.entities, factor);
+  for (Signal& signal : job_.signals) reserve_like(signal.values, factor);
+}
+
+// By text, so that their numbers do not tell in which order the patterns came.
+void JobBuilder::order_entities() {
+  std::vector<uint32_t> order(job_.entities.size());
+  std::iota(order.begin(), order.end(), 0U);
+  std::sort(order.begin(), order.end(),
+            [&](uint32_t a, uint32_t b) { return job_.entities[a].text < job_.entities[b].text; });
+  std::vector<uint32_t> place(order.size());
+  std::vector<Entity> entities;
+  entities.reserve(order.size());
+  for (uint32_t i = 0; i < order.size(); ++i) {
+    place[order[i]] = i;
+    entities.push_back(std::move(job_.entities[order[i]]));
+  }
+  job_.entities = std::move(entities);
+  for (HardwareFact& fact : job_.hardware) fact.entity = place[fact.entity];
+  for (Signal& signal : job_.signals) {
+    for (SignalValue& value : signal.values) value.entity = place[value.entity];
+    std::sort(signal.values.begin(), signal.values.end(),
+              [](const SignalValue& a, const SignalValue& b) { return a.entity < b.entity; });
+  }
+}
+
+Job JobBuilder::finish(const NameTable& names) {
+  entities_.clear();  // the largest of the tables, and of no more use
+  has_value_.clear();
+  order_entities();
   Job job = std::move(job_);
-  *this = JobBuilder(*names_);
+  *this = JobBuilder(most_uses_);
+  classify_functions(job, names);
   std::vector<uint32_t> order(job.ranks.size());
   std::iota(order.begin(), order.end(), 0U);
   const auto by_rank = [&](uint32_t a, uint32_t b) { return job.ranks[a].rank < job.ranks[b].rank; };
@@ -296,6 +516,8 @@ Job JobBuilder::finish() {
       ranks.push_back(job.ranks[order[i]]);
     }
     job.ranks = std::move(ranks);
+    for (RankEnd& end : job.ends) end.rank = place[end.rank];
+    std::sort(job.ends.begin(), job.ends.end(), [](const RankEnd& a, const RankEnd& b) { return a.rank < b.rank; });
     for (Entity& entity : job.entities) {
       for (uint32_t& rank : entity.ranks) rank = place[rank];
       std::sort(entity.ranks.begin(), entity.ranks.end());
@@ -306,11 +528,6 @@ Job JobBuilder::finish() {
   std::sort(job.signals.begin(), job.signals.end(), [](const Signal& a, const Signal& b) {
     return std::tie(a.metric, a.unit) < std::tie(b.metric, b.unit);
   });
-  for (Signal& signal : job.signals) {
-    std::sort(signal.values.begin(), signal.values.end(), [&](const SignalValue& a, const SignalValue& b) {
-      return job.entities[a.entity].text < job.entities[b.entity].text;
-    });
-  }
   std::vector<double> steps;
   steps.reserve(job.ranks.size());
   for (const RankFacts& rank : job.ranks) {
@@ -323,10 +540,16 @@ Job JobBuilder::finish() {
   return job;
 }
 
+void classify_functions(Job& job, const NameTable& names) {
+  for (JobFunction& function : job.functions) {
+    if (const auto name = names.find(function.hash); name != names.end()) classify(name->second, function);
+  }
+}
+
 Job build_job(std::span<const RankPattern> patterns, const NameTable& names) {
-  JobBuilder builder(names);
+  JobBuilder builder;
   for (const RankPattern& pattern : patterns) builder.add(pattern);
-  return builder.finish();
+  return builder.finish(names);
 }
 
 }  // namespace eroica

@@ -115,6 +115,31 @@ struct Signal {
   std::vector<SignalValue> values;  ///< by entity, each once
 };
 
+/// The first collective of a group that had not ended when the window did (OpenCollective).
+struct OpenUse {
+  uint32_t group = 0;  ///< in Job::groups
+  uint32_t kind = 0;   ///< in Job::words
+  int64_t sequence = -1;
+  int64_t bytes = 0;
+  float waited_ms = 0;
+  float longest_ms = 0;  ///< of those of the group that ended
+  bool begun = false;
+  bool unusual = false;  ///< the group had others on this rank, but none of this kind and size
+};
+
+/// How a rank's window ended, where nothing had begun for long (WindowEnd).
+struct RankEnd {
+  uint32_t rank = 0;  ///< in Job::ranks
+  float quiet_ms = 0;
+  float cpu_run = -1;       ///< cores in that time, −1 = not sampled
+  float unsampled_ms = -1;  ///< from the last sample to the end, −1 = no samples
+  uint32_t frame = 0;       ///< index in Job::functions + 1 of the innermost Python function, 0 = unknown
+  int32_t line = 0;
+  uint32_t user_frame = 0;  ///< … of the innermost one of the user's code
+  int32_t user_line = 0;
+  uint32_t opens_begin = 0, opens_end = 0;  ///< in Job::opens, what is waited for first
+};
+
 struct RankFacts {
   int32_t rank = -1;
   uint32_t host = 0;    ///< in Job::words
@@ -135,6 +160,10 @@ struct RankFacts {
   uint32_t steps_begin = 0, steps_end = 0;  ///< in Job::steps, at most kMaxSteps
   uint32_t groups_begin = 0, groups_end = 0;  ///< in Job::memberships
   uint32_t sends_per_step = 0;                ///< point-to-point sends
+  int64_t end_unix_ns = 0;     ///< until when it was observed, own clock
+  float silent_ms = 0;         ///< from the end of its last event to then
+  float since_step_ms = 0;     ///< from the end of its last complete step to then
+  float longest_step_ms = 0;   ///< of all complete steps
 
   [[nodiscard]] float own() const { return 1 - share[static_cast<size_t>(TimeClass::kCommunication)]; }
 };
@@ -162,6 +191,8 @@ struct Job {
   std::vector<std::pair<int32_t, int32_t>> exchanges;  ///< ranks (smaller first) that send to or receive from another
   std::vector<Entity> entities;
   std::vector<Signal> signals;  ///< by metric, unit
+  std::vector<RankEnd> ends;  ///< by rank; of those whose window ended quietly
+  std::vector<OpenUse> opens;
   std::vector<std::string> ranks_without_trace;
 
   [[nodiscard]] std::span<const FunctionUse> uses_of(const RankFacts& rank) const {
@@ -179,18 +210,26 @@ struct Job {
   [[nodiscard]] std::span<const StepFacts> steps_of(const RankFacts& rank) const {
     return {steps.data() + rank.steps_begin, steps.data() + rank.steps_end};
   }
+  [[nodiscard]] std::span<const OpenUse> opens_of(const RankEnd& end) const {
+    return {opens.data() + end.opens_begin, opens.data() + end.opens_end};
+  }
   [[nodiscard]] const Signal* signal(std::string_view metric) const;
 };
 
 /// Gathers patterns one at a time, so that a million of them need not be in memory at once. Deterministic for a given
-/// order of ranks.
+/// order of patterns; several builders may gather parts of a job at once.
 class JobBuilder {
  public:
-  /// `names` must outlive the builder; it may grow between calls.
-  explicit JobBuilder(const NameTable& names) : names_(&names) {}
+  /// `most_uses`: functions that are kept of one rank.
+  explicit JobBuilder(size_t most_uses = Job::kMaxUses) : most_uses_(most_uses) {}
   void add(const RankPattern& pattern);
-  /// Orders the ranks and gives the job away; the builder is then empty.
-  Job finish();
+  /// As if the patterns that `more` was given had been added here.
+  void append(JobBuilder&& more);
+  /// Makes room for so many ranks like those added so far.
+  void reserve(size_t ranks);
+  [[nodiscard]] size_t ranks() const { return job_.ranks.size(); }
+  /// Orders the ranks, looks up what `names` say of the functions, and gives the job away; the builder is then empty.
+  Job finish(const NameTable& names);
 
  private:
   uint32_t word(const std::string& text);
@@ -198,13 +237,21 @@ class JobBuilder {
   uint32_t function(uint64_t hash, FunctionKind kind);
   uint32_t entity(const std::string& text);
   uint32_t group(const GroupPattern& group);
+  uint32_t group(std::string key, JobGroup group);
+  uint32_t signal(const std::string& metric, const std::string& unit, size_t place);
+  void add_value(uint32_t signal, const SignalValue& value);
+  void append_columns(const JobBuilder& more);
+  void append_signals(const JobBuilder& more, const std::vector<uint32_t>& entities);
+  void order_entities();
   void add_uses(const RankPattern& pattern, double steps, RankFacts& facts);
   void add_collectives(const RankPattern& pattern, double steps, RankFacts& facts);
   void add_steps(const RankPattern& pattern, RankFacts& facts);
   void add_signals(const RankPattern& pattern, uint32_t rank_index);
+  void add_end(const RankPattern& pattern, RankFacts& facts);
 
-  const NameTable* names_;
+  size_t most_uses_;
   Job job_;
+  std::vector<uint32_t> pattern_groups_;  // of the pattern that is being added
   std::unordered_map<std::string, uint32_t> words_;
   std::unordered_map<std::string, uint32_t> metrics_;
   std::unordered_map<uint64_t, uint32_t> functions_;
@@ -212,8 +259,12 @@ class JobBuilder {
   std::unordered_map<std::string, uint32_t> groups_;
   std::unordered_map<std::string, uint32_t> label_sets_;
   std::map<std::pair<std::string, std::string>, uint32_t> signals_;
-  std::vector<std::unordered_map<uint32_t, uint32_t>> signal_entities_;  // by signal: entity → index of its value
+  std::vector<uint32_t> signal_at_;             // by place in the last pattern: patterns mostly tell the same signals
+  std::vector<std::vector<bool>> has_value_;  // by signal: of which entities
 };
+
+/// Looks up what `names` say of the job's functions.
+void classify_functions(Job& job, const NameTable& names);
 
 Job build_job(std::span<const RankPattern> patterns, const NameTable& names);
 

@@ -13,6 +13,7 @@ namespace {
 constexpr size_t kMostAsked = 64;       // ranks of the subject
 constexpr size_t kMostReferences = 128;  // uses of one function on other ranks
 constexpr double kMoreWork = 1.03;
+constexpr double kMoreCalls = 1.3;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 
 // Median of `value_of` over uses of the same function outside the subject, on the same accelerator.
@@ -37,6 +38,14 @@ bool is_in(const JobFunction& function, KernelClass which) {
          (which == KernelClass::kMatrix) == (function.workload == Workload::kMatrix);
 }
 
+// The same function with the same shapes about as often: where a function runs with several shapes its mean duration
+// depends on how often with each.
+bool is_same_work(const FunctionUse& a, const FunctionUse& b) {
+  constexpr float kAlike = 1.2F;
+  return a.shape == b.shape && b.mean_us > 0 &&
+         (a.shapes == 1 || (a.calls <= kAlike * b.calls && b.calls <= kAlike * a.calls));
+}
+
 struct Times {
   double actual = 0;
   double usual = 0;
@@ -49,7 +58,7 @@ Times kernel_times(const Job& job, const FunctionIndex& index, const Subject& su
     if (!is_in(job.functions[use.function], which) || use.mean_us <= 0) continue;
     const double usual = reference(
         job, index, subject, rank, use.function,
-        [&](const FunctionUse& other) { return other.shape == use.shape && other.mean_us > 0; },
+        [&](const FunctionUse& other) { return is_same_work(use, other); },
         [](const FunctionUse& other, const RankFacts&) { return static_cast<double>(other.mean_us); });
     if (std::isnan(usual)) continue;
     times.actual += use.exposed;
@@ -113,18 +122,23 @@ std::optional<WorkContrast> work_contrast(const Job& job, const FunctionIndex& i
     for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
       if (!is_in(job.functions[use.function], KernelClass::kAny) || use.work_per_call <= 0) continue;
       std::vector<double> work;
+      std::vector<double> calls;
       std::vector<double> time;
       for (const FunctionIndex::Entry& entry : index.uses(use.function)) {
         if (work.size() == kMostReferences) break;
         if (subject.contains(entry.rank) || peers.set_of[entry.rank] != peers.set_of[rank]) continue;
         const FunctionUse& other = job.uses[entry.use];
         if (other.work_per_call <= 0) continue;
-        work.push_back(static_cast<double>(other.work_per_call) * other.calls);
+        work.push_back(other.work_per_call);
+        calls.push_back(other.calls);
         time.push_back(other.exposed);
       }
       const double usual = median(work);
       if (usual <= 0) continue;
-      ratios.emplace_back(use.work_per_call * use.calls / usual, median(time));
+      // A window holds one step more on one rank than on another; only clearly more calls are more work.
+      const double more_calls = use.calls / median(calls);
+      const double of_calls = more_calls > kMoreCalls || more_calls < 1 / kMoreCalls ? more_calls : 1;
+      ratios.emplace_back(of_calls * use.work_per_call / usual, median(time));
       weight += median(time);
     }
     std::sort(ratios.begin(), ratios.end());

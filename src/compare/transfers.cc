@@ -12,6 +12,8 @@ namespace eroica {
 namespace {
 
 constexpr double kLeastBytes = 65536;
+constexpr size_t kMostAsked = 2048;
+constexpr size_t kMostOthers = 4096;
 
 bool comparable(const Job& job, const Transfer& a, const Transfer& b) {
   return a.kind == b.kind && a.span == b.span && job.groups[a.group].size == job.groups[b.group].size &&
@@ -57,13 +59,19 @@ std::vector<Transfer> transfers(const Job& job) {
 std::optional<double> transfer_ratio(const std::vector<Transfer>& transfers, const Job& job, const Subject& subject,
                                      Span span) {
   std::optional<double> worst;
+  // Of very many transfers some of the subject's are compared with some others, evenly spread.
+  const size_t stride = std::max<size_t>(1, transfers.size() / kMostOthers);
+  size_t asked = 0;
   for (const Transfer& with : transfers) {
+    if (asked == kMostAsked) break;
     if (span != Span::kUnknown && with.span != span) continue;
     if (std::none_of(with.ranks.begin(), with.ranks.end(), [&](uint32_t rank) { return subject.contains(rank); })) {
       continue;
     }
+    ++asked;
     std::vector<double> usual;
-    for (const Transfer& without : transfers) {
+    for (size_t i = 0; i < transfers.size(); i += stride) {
+      const Transfer& without = transfers[i];
       if (!comparable(job, with, without)) continue;
       if (std::any_of(without.ranks.begin(), without.ranks.end(),
                       [&](uint32_t rank) { return subject.contains(rank); })) {

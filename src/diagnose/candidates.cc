@@ -12,7 +12,8 @@ namespace eroica {
 namespace {
 
 constexpr double kPartOfLeastEffect = 0.7;  // stand-outs are looked for a little below what is worth a word
-constexpr size_t kMostStragglers = 3;
+constexpr size_t kMostStragglers = 8;
+constexpr double kAlike = 0.5;
 
 bool finds_ranks(const EvidenceRule& evidence) {
   return evidence.need == Need::kRequired || evidence.need == Need::kAny;
@@ -63,9 +64,44 @@ class Finder {
       return sum;
     };
     const double least = kPartOfLeastEffect * rule_->least_effect;
-    for (const Stragglers& found : find_stragglers(facts_->now().peers, value_of, least, kMostStragglers)) {
-      add(found.ranks);
+    const std::vector<Stragglers> all = find_stragglers(facts_->now().peers, value_of, least, kMostStragglers);
+    std::set<uint32_t> in_all_sets;
+    for (const Stragglers& found : all) {
+      add(rule_->scope == Scope::kHost ? whole_hosts(found.ranks) : found.ranks);
+      // One cause may act in several stages: a replica with more input, a host with ranks of two stages.
+      if (found.excess >= kAlike * all.front().excess) in_all_sets.insert(found.ranks.begin(), found.ranks.end());
     }
+    add({in_all_sets.begin(), in_all_sets.end()});
+    by_component();
+  }
+
+  // A disk, a GPU or a host that shows the rule's signal tells about all its ranks, whoever of them was slow enough to
+  // stand out.
+  void by_component() {
+    for (const EvidenceRule& evidence : rule_->evidence) {
+      const KnownFact* known = find_fact(evidence.fact);
+      if (!finds_ranks(evidence) || known == nullptr || !is_signal(*known)) continue;
+      if (!has_entity(*known, rule_->component)) continue;
+      const std::vector<uint32_t> entities = facts_->entities_where(evidence);
+      std::set<uint32_t> ranks;
+      for (const uint32_t entity : entities) {
+        if (is_of_kind(job_->entities[entity], rule_->component)) {
+          ranks.insert(job_->entities[entity].ranks.begin(), job_->entities[entity].ranks.end());
+        }
+      }
+      if (ranks.size() < job_->ranks.size()) add({ranks.begin(), ranks.end()}, entities);
+    }
+  }
+
+  [[nodiscard]] std::vector<uint32_t> whole_hosts(const std::vector<uint32_t>& ranks) const {
+    std::set<uint32_t> hosts;
+    for (const uint32_t rank : ranks) hosts.insert(job_->ranks[rank].host);
+    if (hosts.contains(0)) return ranks;
+    std::vector<uint32_t> all;
+    for (uint32_t rank = 0; rank < job_->ranks.size(); ++rank) {
+      if (hosts.contains(job_->ranks[rank].host)) all.push_back(rank);
+    }
+    return all.size() < job_->ranks.size() ? all : ranks;
   }
 
   void by_function() {
@@ -110,9 +146,18 @@ class Finder {
                                      : evidence.function.empty()          ? "."
                                                                           : evidence.function;
       add(facts_->label_minority(expression));
+      add(facts_->label_minority(expression, true));
     }
   }
 
+  void by_absence() {
+    const std::optional<BlockedJob>& blocked = facts_->now().blocked;
+    if (!blocked) return;
+    add(blocked->missing);
+    for (Candidate& candidate : found_) candidate.effect = 1;
+  }
+
+  [[nodiscard]] bool found_any() const { return !found_.empty(); }
   std::vector<Candidate> take() { return std::move(found_); }
 
  private:
@@ -150,7 +195,7 @@ std::vector<Candidate> find_candidates(const Rule& rule, Facts& facts) {
       finder.by_stage();
       break;
     case SubjectBy::kMoving:
-      for (const PeerSet& set : facts.now().peers.sets) finder.add(set.ranks);
+      finder.add(all_ranks(job));
       break;
     case SubjectBy::kLabel:
       finder.by_label();
@@ -159,9 +204,12 @@ std::vector<Candidate> find_candidates(const Rule& rule, Facts& facts) {
       finder.add(all_ranks(job));
       break;
     case SubjectBy::kBlocked:
+      finder.by_absence();
       break;
   }
-  if (rule.also_all) finder.add(all_ranks(job));
+  // What some entities or ranks show more than others is not said of all.
+  const bool by_difference = rule.subject == SubjectBy::kSignal || rule.subject == SubjectBy::kFunction;
+  if (rule.also_all && !(by_difference && finder.found_any())) finder.add(all_ranks(job));
   return finder.take();
 }
 

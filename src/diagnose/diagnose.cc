@@ -5,6 +5,7 @@
 
 #include "diagnose/candidates.h"
 #include "diagnose/describe.h"
+#include "diagnose/diagnose_blocked.h"
 #include "diagnose/evaluate.h"
 #include "diagnose/facts.h"
 #include "diagnose/select.h"
@@ -81,6 +82,10 @@ Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span
     conclusion.notes.emplace_back("no process group tells which ranks do the same work; their functions had to");
   }
   Facts facts(now, baseline);
+  if (now.blocked) {
+    diagnose_blocked(facts, rules, conclusion);
+    return conclusion;
+  }
   std::vector<Match> matches;
   std::vector<Rejection> rejections;
   std::set<std::string> missing;

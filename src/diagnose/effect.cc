@@ -15,6 +15,7 @@ namespace {
 
 constexpr size_t kMostPeers = 1024;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
+constexpr double kLeastPart = 0.03;  // of the transfers' time
 constexpr double kUnmeasuredPart = 0.3;  // of the affected time, where nobody shows what it would be without the cause
 
 KernelClass kernel_class(const Rule& rule) {
@@ -22,6 +23,21 @@ KernelClass kernel_class(const Rule& rule) {
   return rule.kernels.front() == "gemm"           ? KernelClass::kMatrix
          : rule.kernels.front() == "memory_bound" ? KernelClass::kMemoryBound
                                                   : KernelClass::kAny;
+}
+
+// How far the clock of a rank's GPU is below the highest that a GPU of its model showed.
+double clock_part(const Job& job, uint32_t rank) {
+  const Signal* clock = job.signal("gpu.sm_clock");
+  if (clock == nullptr) return 0;
+  double highest = 0;
+  double mean = 0;
+  for (const SignalValue& value : clock->values) {
+    const Entity& entity = job.entities[value.entity];
+    if (entity.ranks.empty() || job.ranks[entity.ranks.front()].device != job.ranks[rank].device) continue;
+    highest = std::max<double>(highest, value.maximum);
+    if (std::binary_search(entity.ranks.begin(), entity.ranks.end(), rank)) mean = value.mean;
+  }
+  return mean > 0 && highest > 0 ? std::max(0.0, 1 - mean / highest) : 0;
 }
 
 // Median of `value_of` over the set's ranks outside the subject; NaN: there are none.
@@ -64,11 +80,35 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
     return sum;
   };
   const auto own = [&](uint32_t rank) { return static_cast<double>(job.ranks[rank].own()); };
+  const bool by_clock = std::any_of(
+      candidate.rule->evidence.begin(), candidate.rule->evidence.end(), [](const EvidenceRule& evidence) {
+        return evidence.need == Need::kRequired &&
+               (evidence.fact.starts_with("gpu.throttle_") || evidence.fact == "gpu.clock_locked");
+      });
   const bool of_user_python =
       candidate.subject.is_all() &&
       std::any_of(candidate.rule->evidence.begin(), candidate.rule->evidence.end(),
                   [](const EvidenceRule& evidence) { return evidence.fact == "function.user_share"; });
   const bool computes = std::find(classes.begin(), classes.end(), TimeClass::kCompute) != classes.end();
+  const auto host_time = [&](uint32_t rank) {
+    double sum = 0;
+    for (const TimeClass one : classes) {
+      const bool of_host = one != TimeClass::kCommunication && one != TimeClass::kCompute;
+      if (of_host) sum += job.ranks[rank].share[static_cast<size_t>(one)];
+    }
+    return sum;
+  };
+  double usual_elsewhere = kNaN;
+  if (!candidate.subject.is_all()) {
+    std::vector<double> elsewhere;
+    const size_t stride = std::max<size_t>(1, job.ranks.size() / kMostPeers);
+    for (size_t rank = 0; rank < job.ranks.size(); rank += stride) {
+      if (!candidate.subject.contains(static_cast<uint32_t>(rank))) {
+        elsewhere.push_back(host_time(static_cast<uint32_t>(rank)));
+      }
+    }
+    if (!elsewhere.empty()) usual_elsewhere = median(elsewhere);
+  }
   struct Usual {
     double affected;
     double own;
@@ -90,6 +130,15 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
     } else if (computes) {
       saved = kernel_excess_share(job, now.index, candidate.subject, rank, kernel_class(*candidate.rule));
       if (candidate.subject.is_all()) saved = kNaN;
+    }
+    if (std::isnan(found->second.affected) && in_functions.empty() && !std::isnan(host_time(rank)) &&
+        !std::isnan(usual_elsewhere)) {
+      // What the host does for a step depends little on the stage.
+      saved = (std::isnan(saved) ? 0 : saved) + std::max(0.0, host_time(rank) - usual_elsewhere);
+    }
+    if (by_clock && computes) {
+      const double at_full_clock = clock_part(job, rank) * job.ranks[rank].share[static_cast<size_t>(TimeClass::kCompute)];
+      saved = std::isnan(saved) ? at_full_clock : std::max(saved, at_full_clock);
     }
     if (std::isnan(saved) && of_user_python) {
       saved = 0;
@@ -118,11 +167,11 @@ void measure_transfers(Candidate& candidate, Facts& facts) {
     exposed += job.ranks[rank].share[static_cast<size_t>(TimeClass::kCommunication)] /
                static_cast<double>(candidate.subject.ranks().size());
   }
-  std::optional<double> part;
+  double part = 0;
   if (const auto ratio = transfer_ratio(now.transfers, job, candidate.subject, Span::kUnknown)) {
     part = 1 - 1 / std::max(1.0, *ratio);
   }
-  if (!part) {
+  if (part < kLeastPart) {
     // A link with a part of its usual speed takes longer in proportion; how fast a link is that is never idle shows
     // beside the most that others reach.
     for (EvidenceRule evidence : candidate.rule->evidence) {
@@ -131,12 +180,19 @@ void measure_transfers(Candidate& candidate, Facts& facts) {
       if (evidence.statistic != Statistic::kMean) evidence.statistic = Statistic::kMaximum;
       const auto seen = facts.observe(evidence, candidate);
       if (!seen || !seen->peers_median || *seen->peers_median <= 0) continue;
-      part = std::max(part.value_or(0), std::clamp(1 - seen->value / *seen->peers_median, 0.0, 0.8));
+      part = std::max(part, std::clamp(1 - seen->value / *seen->peers_median, 0.0, 0.8));
     }
-    if (part && *part < 0.02) part.reset();
   }
-  if (!part) candidate.effect_measured = false;
-  candidate.communication_saved = exposed * part.value_or(kUnmeasuredPart);
+  // Where time outside of transfers is known to be lost, nothing is made up for transfers.
+  const bool loses_own_time = candidate.effect_measured &&
+                              std::any_of(candidate.saved.begin(), candidate.saved.end(),
+                                          [](double saved) { return saved > kLeastPart; });
+  if (part < kLeastPart) {
+    if (loses_own_time) return;
+    candidate.effect_measured = false;
+    part = kUnmeasuredPart;
+  }
+  candidate.communication_saved = exposed * part;
 }
 
 // Signals that are themselves shares of a rank's time in which it could not work.
@@ -151,7 +207,7 @@ void limit_to_signal(Candidate& candidate, Facts& facts) {
   std::optional<double> stopped;
   for (const EvidenceRule& evidence : candidate.rule->evidence) {
     if (evidence.need != Need::kRequired && evidence.need != Need::kAny) continue;
-    if (!is_lost_time(evidence.fact)) continue;
+    if (!is_lost_time(evidence.fact) || (!evidence.entity.empty() && evidence.entity != "rank")) continue;
     const auto seen = facts.observe(evidence, candidate);
     if (!seen) continue;
     stopped = std::max(stopped.value_or(0), seen->value - seen->peers_median.value_or(0));
@@ -175,11 +231,8 @@ void measure_effect(Candidate& candidate, Facts& facts) {
   const std::vector<TimeClass> classes = affected_classes(*candidate.rule, job);
   const auto communication = std::find(classes.begin(), classes.end(), TimeClass::kCommunication);
   if (candidate.rule->subject == SubjectBy::kMoving) {
-    for (size_t set = 0; set < facts.now().variation.size(); ++set) {
-      const auto& ranks = candidate.subject.ranks();
-      if (!ranks.empty() && facts.now().peers.set_of[ranks.front()] == set) {
-        candidate.effect = facts.now().variation[set].moving_share;
-      }
+    for (const StepVariation& variation : facts.now().variation) {
+      candidate.effect = std::max(candidate.effect, variation.moving_share);
     }
     candidate.communication_saved = candidate.effect;
     return;

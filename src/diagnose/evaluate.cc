@@ -201,7 +201,11 @@ Evaluation evaluate(const Rule& rule, Facts& facts) {
     result.matches.push_back(std::move(match));
   }
   if (getenv("EROICA_TRACE_RULES") != nullptr) {
-    for (const Match& m : result.matches) fmt::print(stderr, "{} MATCH {:.2f} effect {:.3f} n={}\n", rule.cause, m.confidence, m.candidate.effect, m.candidate.subject.ranks().size());
+    for (const Match& m : result.matches) {
+      std::string d;
+      for (const Finding& f : m.findings) d += fmt::format(" {}{}{}", f.verdict == Verdict::kHolds ? "+" : f.verdict == Verdict::kFails ? "-" : "?", f.evidence->need == Need::kContradicts ? "!" : "", in_words(f));
+      fmt::print(stderr, "{} MATCH {:.2f} effect {:.3f} explained {:.2f} n={} |{}\n", rule.cause, m.confidence, m.candidate.effect, m.candidate.explained, m.candidate.subject.ranks().size(), d);
+    }
     if (result.rejection) fmt::print(stderr, "{} rejected: {} ({} candidates)\n", rule.cause, result.rejection->reason, candidates.size());
   }
   return result;

@@ -27,14 +27,18 @@ std::optional<Observation> Facts::observe(const EvidenceRule& evidence, const Ca
   if (fact.starts_with("function.")) return function(fact, evidence, candidate);
   if (fact.starts_with("transfer.")) return transfer(fact, candidate);
   if (fact.starts_with("label.")) return label(fact, evidence, candidate);
+  if (fact.starts_with("blocked.")) return blocked(fact, candidate);
   if (fact.starts_with("baseline.")) return from_baseline(fact, evidence);
   return other(fact, candidate);
 }
 
 std::optional<Observation> Facts::label(std::string_view fact, const EvidenceRule& evidence,
                                         const Candidate& candidate) {
-  const std::vector<uint32_t> minority =
-      label_minority(fact == "label.env_differs" ? "^env\\." : evidence.function.empty() ? "." : evidence.function);
+  const std::string keys = fact == "label.env_differs"  ? "^env\\."
+                           : evidence.function.empty() ? "."
+                                                       : evidence.function;
+  const std::vector<uint32_t> minority = label_minority(keys);
+  const std::vector<uint32_t> other = label_minority(keys, true);
   const Job& job = *now_->job;
   if (std::all_of(job.ranks.begin(), job.ranks.end(),
                   [&](const RankFacts& rank) { return job.label_sets[rank.labels].empty(); })) {
@@ -42,7 +46,10 @@ std::optional<Observation> Facts::label(std::string_view fact, const EvidenceRul
   }
   size_t differing = 0;
   for (const uint32_t rank : candidate.subject.ranks()) {
-    if (std::binary_search(minority.begin(), minority.end(), rank)) ++differing;
+    if (std::binary_search(minority.begin(), minority.end(), rank) ||
+        std::binary_search(other.begin(), other.end(), rank)) {
+      ++differing;
+    }
   }
   Observation seen;
   seen.value = 2 * differing > candidate.subject.ranks().size() ? 1 : 0;
@@ -50,7 +57,7 @@ std::optional<Observation> Facts::label(std::string_view fact, const EvidenceRul
   return seen;
 }
 
-std::vector<uint32_t> Facts::label_minority(const std::string& expression) const {
+std::vector<uint32_t> Facts::label_minority(const std::string& expression, bool other_half) const {
   const Job& job = *now_->job;
   std::map<std::string, std::map<std::string, std::vector<uint32_t>>> by_key;  // key → value → label sets
   for (uint32_t set = 0; set < job.label_sets.size(); ++set) {
@@ -80,7 +87,7 @@ std::vector<uint32_t> Facts::label_minority(const std::string& expression) const
     for (const auto& [value, sets] : values) {
       size_t count = 0;
       for (const uint32_t set : sets) count += ranks_of[set];
-      if (count > most) {
+      if (count > most || (other_half && count == most)) {
         most = count;
         usual = &value;
       }

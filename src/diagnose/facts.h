@@ -30,7 +30,8 @@ class Facts {
   /// Critical share of the functions that `expression` selects, by rank.
   std::vector<double> function_share(const std::string& expression);
   /// Ranks whose labels (keys matching `expression`) differ from what most have; nothing where no value has a majority.
-  std::vector<uint32_t> label_minority(const std::string& expression) const;
+  /// With `other_half` of two equally common values the other one.
+  std::vector<uint32_t> label_minority(const std::string& expression, bool other_half = false) const;
 
   [[nodiscard]] const Comparison& now() const { return *now_; }
   [[nodiscard]] const Comparison* baseline() const { return baseline_; }
@@ -38,6 +39,8 @@ class Facts {
 
  private:
   std::optional<Observation> signal(const EvidenceRule& evidence, const Candidate& candidate);
+  std::vector<const SignalValue*> values_to_ask(const Signal& signal, const Subject& subject);
+  void index_entities();
   std::optional<Observation> use_by_kernels(const EvidenceRule& evidence, const Candidate& candidate);
   std::optional<Observation> time(std::string_view fact, const Candidate& candidate);
   std::optional<Observation> kernels(std::string_view fact, const Candidate& candidate);
@@ -45,6 +48,7 @@ class Facts {
   std::optional<Observation> function(std::string_view fact, const EvidenceRule& evidence, const Candidate& candidate);
   std::optional<Observation> transfer(std::string_view fact, const Candidate& candidate);
   std::optional<Observation> label(std::string_view fact, const EvidenceRule& evidence, const Candidate& candidate);
+  [[nodiscard]] std::optional<Observation> blocked(std::string_view fact, const Candidate& candidate) const;
   std::optional<Observation> from_baseline(std::string_view fact, const EvidenceRule& evidence);
   std::optional<Observation> other(std::string_view fact, const Candidate& candidate);
 
@@ -52,6 +56,8 @@ class Facts {
   const Comparison* baseline_;
   FunctionMatcher matcher_;
   std::unordered_map<std::string, std::vector<double>> function_shares_;
+  std::vector<uint32_t> entities_begin_;     // of each rank, in entities_of_ranks_; lazily, for very large jobs
+  std::vector<uint32_t> entities_of_ranks_;  // in Job::entities
 };
 
 /// Entities of one kind ("gpu", "nic" …; empty: any) that a signal has.

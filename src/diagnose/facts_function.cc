@@ -121,11 +121,16 @@ std::optional<Observation> Facts::transfer(std::string_view fact, const Candidat
   }
   if (fact == "transfer.pair_ratio") {
     std::map<std::pair<uint32_t, uint32_t>, std::vector<double>> by_pair;
-    std::vector<double> all;
-    for (const Transfer& transfer : now_->transfers) {
+    // Each with each, so of very many only some, evenly spread.
+    constexpr size_t kMostTransfers = 1024;
+    const std::vector<Transfer>& known = now_->transfers;
+    const size_t stride = std::max<size_t>(1, known.size() / kMostTransfers);
+    for (size_t i = 0; i < known.size(); i += stride) {
+      const Transfer& transfer = known[i];
       if (transfer.hosts.size() != 2) continue;
       std::vector<double> alike;
-      for (const Transfer& other : now_->transfers) {
+      for (size_t j = 0; j < known.size(); j += stride) {
+        const Transfer& other = known[j];
         if (other.kind == transfer.kind && other.span == transfer.span && other.hosts != transfer.hosts &&
             job.groups[other.group].size == job.groups[transfer.group].size &&
             std::abs(other.bytes - transfer.bytes) <= 0.1 * transfer.bytes) {
@@ -148,22 +153,36 @@ std::optional<Observation> Facts::transfer(std::string_view fact, const Candidat
     seen.peers_median = median(ratios);
     return seen;
   }
-  if (fact == "transfer.foreign_ratio") {
-    const Signal* transmit = job.signal("net.transmit");
+  if (fact == "transfer.foreign_ratio" || fact == "transfer.pcie_ratio") {
+    const bool of_nics = fact == "transfer.foreign_ratio";
+    const Signal* transmit = job.signal(of_nics ? "net.transmit" : "gpu.pcie_transmit");
     if (transmit == nullptr) return std::nullopt;
+    // Over what the job's own collectives between hosts move through it.
+    std::vector<double> moved(job.ranks.size());
+    for (const Transfer& of : now_->transfers) {
+      if (of.span != Span::kHosts) continue;
+      for (const uint32_t rank : of.ranks) {
+        for (const CollectiveUse& use : job.collectives_of(job.ranks[rank])) {
+          if (use.group == of.group && use.kind == of.kind) moved[rank] += static_cast<double>(use.bytes) * use.count;
+        }
+      }
+    }
     double here = 0;
     size_t count = 0;
     std::vector<double> others;
     for (const SignalValue& value : transmit->values) {
       const Entity& entity = job.entities[value.entity];
-      if (entity.kind != EntityKind::kNic) continue;
+      if (entity.kind != (of_nics ? EntityKind::kNic : EntityKind::kGpu)) continue;
       const bool ours = std::any_of(entity.ranks.begin(), entity.ranks.end(),
                                     [&](uint32_t rank) { return candidate.subject.contains(rank); });
+      double own = 0;
+      for (const uint32_t rank : entity.ranks) own += moved[rank];
+      if (own <= 0) continue;
       if (ours) {
-        here = std::max<double>(here, value.mean);
+        here = std::max<double>(here, value.mean / own);
         ++count;
       } else {
-        others.push_back(value.mean);
+        others.push_back(value.mean / own);
       }
     }
     if (count == 0 || others.empty() || median(others) <= 0) return std::nullopt;

@@ -2,6 +2,7 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <tuple>
 
 #include "base/robust.h"
 #include "diagnose/facts.h"
@@ -11,6 +12,27 @@ namespace eroica {
 namespace {
 
 constexpr size_t kMostAsked = 64;
+constexpr size_t kFewValues = 8192;  // of one signal; of more only some are asked
+
+// The kind of entity that is meant where a rule does not say: the metric's usual one.
+std::string_view kind_of_entity(const EvidenceRule& evidence) {
+  if (!evidence.entity.empty()) return evidence.entity;
+  const KnownFact* known = find_fact(evidence.fact);
+  return known == nullptr ? std::string_view{} : known->entities.substr(0, known->entities.find(' '));
+}
+
+// What a device carries depends on the stage of the pipeline that it serves.
+bool is_traffic(std::string_view metric) {
+  return metric.starts_with("gpu.nvlink_t") || metric.starts_with("gpu.nvlink_rec");
+}
+
+// Entities that serve the same peer sets have the same key; 0 where that does not matter.
+uint64_t stage_key(const Entity& entity, const Peers& peers, std::string_view metric) {
+  if (peers.stages < 2 || !is_traffic(metric)) return 0;
+  uint64_t key = 0;
+  for (const uint32_t rank : entity.ranks) key |= uint64_t{1} << (peers.set_of[rank] % 64);
+  return key;
+}
 
 bool touches(const Entity& entity, const Subject& subject) {
   return std::any_of(entity.ranks.begin(), entity.ranks.end(), [&](uint32_t rank) { return subject.contains(rank); });
@@ -54,7 +76,7 @@ double figure(const SignalValue& value, Statistic statistic) {
 bool Facts::is_sampled(const EvidenceRule& evidence) const {
   const Signal* signal = now_->job->signal(evidence.fact);
   return signal != nullptr && std::any_of(signal->values.begin(), signal->values.end(), [&](const SignalValue& value) {
-           return is_of_kind(now_->job->entities[value.entity], evidence.entity);
+           return is_of_kind(now_->job->entities[value.entity], kind_of_entity(evidence));
          });
 }
 
@@ -64,12 +86,12 @@ std::vector<uint32_t> Facts::entities_where(const EvidenceRule& evidence) {
   const Signal* signal = job.signal(evidence.fact);
   if (signal == nullptr) return found;
   // Per kind of entity and, as a chip's own figures differ by model, accelerator.
-  std::map<std::pair<EntityKind, uint32_t>, std::vector<const SignalValue*>> groups;
+  std::map<std::tuple<EntityKind, uint32_t, uint64_t>, std::vector<const SignalValue*>> groups;
   for (const SignalValue& value : signal->values) {
     const Entity& entity = job.entities[value.entity];
-    if (!is_of_kind(entity, evidence.entity) || entity.ranks.empty()) continue;
+    if (!is_of_kind(entity, kind_of_entity(evidence)) || entity.ranks.empty()) continue;
     const uint32_t device = entity.kind == EntityKind::kGpu ? job.ranks[entity.ranks.front()].device : 0;
-    groups[{entity.kind, device}].push_back(&value);
+    groups[{entity.kind, device, stage_key(entity, now_->peers, evidence.fact)}].push_back(&value);
   }
   for (const auto& [key, values] : groups) {
     std::vector<double> all;
@@ -96,10 +118,53 @@ std::vector<uint32_t> Facts::entities_where(const EvidenceRule& evidence) {
   return found;
 }
 
+// Of a signal with very many values those of the subject's entities, and others evenly spread.
+std::vector<const SignalValue*> Facts::values_to_ask(const Signal& signal, const Subject& subject) {
+  std::vector<const SignalValue*> values;
+  if (signal.values.size() <= kFewValues) {
+    values.reserve(signal.values.size());
+    for (const SignalValue& value : signal.values) values.push_back(&value);
+    return values;
+  }
+  if (entities_begin_.empty()) index_entities();
+  std::vector<uint32_t> wanted;
+  for (const uint32_t rank : subject.sample(kFewValues / 8)) {
+    wanted.insert(wanted.end(), entities_of_ranks_.begin() + entities_begin_[rank],
+                  entities_of_ranks_.begin() + entities_begin_[rank + 1]);
+  }
+  std::sort(wanted.begin(), wanted.end());
+  wanted.erase(std::unique(wanted.begin(), wanted.end()), wanted.end());
+  const auto before = [](const SignalValue& value, uint32_t entity) { return value.entity < entity; };
+  for (const uint32_t entity : wanted) {
+    const auto found = std::lower_bound(signal.values.begin(), signal.values.end(), entity, before);
+    if (found != signal.values.end() && found->entity == entity) values.push_back(&*found);
+  }
+  const size_t stride = signal.values.size() / (kFewValues / 2);
+  for (size_t i = 0; i < signal.values.size(); i += stride) {
+    if (!touches(now_->job->entities[signal.values[i].entity], subject)) values.push_back(&signal.values[i]);
+  }
+  return values;
+}
+
+void Facts::index_entities() {
+  const Job& job = *now_->job;
+  entities_begin_.assign(job.ranks.size() + 1, 0);
+  for (const Entity& entity : job.entities) {
+    for (const uint32_t rank : entity.ranks) ++entities_begin_[rank + 1];
+  }
+  for (size_t i = 1; i < entities_begin_.size(); ++i) entities_begin_[i] += entities_begin_[i - 1];
+  entities_of_ranks_.resize(entities_begin_.back());
+  std::vector<uint32_t> next(entities_begin_.begin(), entities_begin_.end() - 1);
+  for (uint32_t entity = 0; entity < job.entities.size(); ++entity) {
+    for (const uint32_t rank : job.entities[entity].ranks) entities_of_ranks_[next[rank]++] = entity;
+  }
+}
+
 std::optional<Observation> Facts::signal(const EvidenceRule& evidence, const Candidate& candidate) {
   const Job& job = *now_->job;
   const Signal* signal = job.signal(evidence.fact);
   if (signal == nullptr) return std::nullopt;
+  const std::vector<const SignalValue*> values = values_to_ask(*signal, candidate.subject);
   const bool more = looks_for_more(evidence.bounds);
   // Of several entities of one rank (two NICs, many workers) the one that shows it most speaks.
   std::map<uint32_t, double> by_rank;
@@ -108,11 +173,19 @@ std::optional<Observation> Facts::signal(const EvidenceRule& evidence, const Can
   double most = 0;
   uint32_t device = std::numeric_limits<uint32_t>::max();
   for (const uint32_t rank : candidate.subject.sample(1)) device = job.ranks[rank].device;
-  for (const SignalValue& value : signal->values) {
-    const Entity& entity = job.entities[value.entity];
-    if (!is_of_kind(entity, evidence.entity) || entity.ranks.empty()) continue;
-    const double at = figure(value, evidence.statistic);
+  std::vector<uint64_t> keys;
+  for (const SignalValue* value : values) {
+    const Entity& entity = job.entities[value->entity];
+    if (!is_of_kind(entity, kind_of_entity(evidence)) || !touches(entity, candidate.subject)) continue;
+    const uint64_t key = stage_key(entity, now_->peers, evidence.fact);
+    if (std::find(keys.begin(), keys.end(), key) == keys.end()) keys.push_back(key);
+  }
+  for (const SignalValue* value : values) {
+    const Entity& entity = job.entities[value->entity];
+    if (!is_of_kind(entity, kind_of_entity(evidence)) || entity.ranks.empty()) continue;
+    const double at = figure(*value, evidence.statistic);
     if (!touches(entity, candidate.subject)) {
+      if (std::find(keys.begin(), keys.end(), stage_key(entity, now_->peers, evidence.fact)) == keys.end()) continue;
       if (entity.kind != EntityKind::kGpu || job.ranks[entity.ranks.front()].device == device) others.push_back(at);
       continue;
     }

@@ -34,6 +34,21 @@ std::optional<Observation> relative(std::optional<Observation> seen) {
   return seen;
 }
 
+bool has_peers(const Comparison& now, const Subject& subject) {
+  for (const uint32_t rank : subject.sample(64)) {
+    for (const uint32_t other : now.peers.sets[now.peers.set_of[rank]].ranks) {
+      if (!subject.contains(other)) return true;
+    }
+  }
+  return false;
+}
+
+// What a stage's ranks do of their own: on GPUs what the devices do, since hosts are alike.
+double stage_work(const Job& job, const RankFacts& rank) {
+  const auto share = [&](TimeClass one) { return static_cast<double>(rank.share[static_cast<size_t>(one)]); };
+  return job.gpu_job ? share(TimeClass::kCompute) + share(TimeClass::kMemory) : rank.own() - share(TimeClass::kIdle);
+}
+
 double correlation_over_ranks(const Job& job, const std::vector<uint32_t>& ranks) {
   double n = 0;
   double x = 0;
@@ -79,6 +94,15 @@ std::optional<Observation> Facts::time(std::string_view fact, const Candidate& c
 std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate& candidate) {
   const Job& job = *now_->job;
   const Subject& subject = candidate.subject;
+  // Operators on the CPU have one name for many sizes: only ranks of the same stage run them alike.
+  const bool compares = fact.ends_with("_ratio") || fact == "kernels.memory_over_gemm";
+  if (!job.gpu_job && compares && !has_peers(*now_, subject)) return std::nullopt;
+  if (fact == "kernels.memory_over_gemm") {
+    const auto memory = kernel_ratio(job, now_->index, subject, KernelClass::kMemoryBound);
+    const auto matrix = kernel_ratio(job, now_->index, subject, KernelClass::kMatrix);
+    if (!memory || !matrix || *matrix <= 0) return std::nullopt;
+    return plain(*memory / *matrix, 1.0);
+  }
   if (fact == "kernels.gemm_ratio") {
     return plain(kernel_ratio(job, now_->index, subject, KernelClass::kMatrix), 1.0);
   }
@@ -100,7 +124,7 @@ std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate
       double beside = 0;
       double alone = 0;
       for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
-        if (!is_compute(use) || use.beside_us <= 0 || use.alone_us <= 0) continue;
+        if (!is_compute(use) || use.shapes > 1 || use.beside_us <= 0 || use.alone_us <= 0) continue;
         beside += use.exposed * use.beside_us / use.alone_us;
         alone += use.exposed;
       }
@@ -158,7 +182,11 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
     return fact == "work.ratio" ? plain(seen->ratio, 1.0) : plain(seen->breadth, 0.0);
   }
   if (fact == "work.tracks_time") {
-    return plain(moving ? now_->variation[set].work_correlation
+    double correlation = 0;
+    for (const StepVariation& variation : now_->variation) {
+      if (variation.steps > 0) correlation = std::max(correlation, variation.work_correlation);
+    }
+    return plain(moving ? correlation
                         : correlation_over_ranks(job, now_->peers.sets[set].ranks),
                  std::nullopt);
   }
@@ -172,6 +200,7 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
     }));
   }
   if (fact == "work.moving_share") {
+    if (moving) return plain(candidate.effect, std::nullopt);
     if (now_->variation[set].steps == 0) return std::nullopt;
     return plain(now_->variation[set].moving_share, std::nullopt);
   }
@@ -181,7 +210,7 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
     for (const PeerSet& peers : now_->peers.sets) {
       std::vector<double> own;
       for (const uint32_t rank : peers.ranks) {
-        own.push_back(job.ranks[rank].own() - job.ranks[rank].share[static_cast<size_t>(TimeClass::kIdle)]);
+        own.push_back(stage_work(job, job.ranks[rank]));
       }
       const auto stage = static_cast<size_t>(peers.stage);
       longest[stage] = std::max(longest[stage], median(own));

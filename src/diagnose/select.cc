@@ -1,6 +1,7 @@
 #include "diagnose/select.h"
 
 #include <algorithm>
+#include <numeric>
 
 #include "base/robust.h"
 #include "diagnose/candidates.h"
@@ -34,6 +35,11 @@ bool yields(const Rule& rule, const Rule& to) {
   return std::find(rule.yields_to.begin(), rule.yields_to.end(), to.cause) != rule.yields_to.end();
 }
 
+double total_saved(const Match& match) {
+  return std::accumulate(match.candidate.saved.begin(), match.candidate.saved.end(), 0.0) +
+         match.candidate.communication_saved * static_cast<double>(match.candidate.subject.ranks().size());
+}
+
 constexpr double kStrong = 0.5;
 
 }  // namespace
@@ -54,6 +60,15 @@ std::vector<Selected> select(std::vector<Match> matches, Facts& facts) {
   for (size_t i = 0; i < order.size(); ++i) order[i] = i;
   std::stable_sort(order.begin(), order.end(), [&](size_t a, size_t b) {
     if (yielded[a] != yielded[b]) return !yielded[a];
+    // Of one rule's subjects the one that explains most in all stands for it.
+    if (matches[a].candidate.rule == matches[b].candidate.rule) {
+      const bool all_a = matches[a].candidate.subject.is_all() && matches[b].confidence >= kStrong;
+      const bool all_b = matches[b].candidate.subject.is_all() && matches[a].confidence >= kStrong;
+      if (all_a != all_b) return all_b;
+      const double explains_a = matches[a].confidence * total_saved(matches[a]);
+      const double explains_b = matches[b].confidence * total_saved(matches[b]);
+      if (explains_a != explains_b) return explains_a > explains_b;
+    }
     if (matches[a].confidence != matches[b].confidence) return matches[a].confidence > matches[b].confidence;
     return matches[a].candidate.effect > matches[b].candidate.effect;
   });

@@ -6,6 +6,7 @@
 
 #include "base/saturate.h"
 #include "pattern/collectives.h"
+#include "pattern/window_end.h"
 
 namespace eroica {
 namespace {
@@ -196,6 +197,7 @@ void fill_collectives(const Trace& trace, const WindowClip& window, const Device
   give_peers(sends, "c10d::send");
   give_peers(recvs, "c10d::recv");
   pattern.instances_seen = pattern.instances.size();
+  fill_open_collectives(trace, window, work, table, kinds, pattern);
   pattern.groups = table.groups();
   add_unused_groups(known, pattern);
   pattern.collectives = std::move(table.summaries());

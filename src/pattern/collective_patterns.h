@@ -13,7 +13,8 @@ namespace eroica {
 
 /// Fills the pattern's groups, collectives and instances from the collectives that ran (sorted by start). Kind, size
 /// and group come from a collective's own arguments, else from the operator that launched it, else from its name and
-/// thread. Adds the bytes moved to the collectives' functions.
+/// thread. Adds the bytes moved to the collectives' functions. Where the window ended quietly (window_end.h), also the
+/// collectives that had not ended.
 void fill_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, IssuerLookup& lookup,
                       const std::vector<ProcessGroup>& known, const Steps& steps, FunctionSlots& slots,
                       RankPattern& pattern);

@@ -161,6 +161,34 @@ struct CollectiveInstance {
   bool operator==(const CollectiveInstance&) const = default;
 };
 
+/// The first collective of a group that the rank had called for and that had not ended when the window did.
+struct OpenCollective {
+  std::string kind;
+  uint32_t group = 0;      ///< index in RankPattern::groups
+  int64_t sequence = -1;   ///< the group's sequence number, −1 = not recorded
+  int64_t since_ns = 0;    ///< since the window's start: when it began; else when it was called and the device free
+  int64_t bytes = 0;       ///< 0 = not recorded
+  int64_t longest_ns = 0;  ///< the longest of the group that ended in the window
+  bool begun = false;      ///< it was seen running
+  bool unusual = false;    ///< the group had other collectives in the window, but none of this kind and size
+  bool operator==(const OpenCollective&) const = default;
+};
+
+/// How the rank's window ended. What follows quiet_ns is told only where that is not 0.
+struct WindowEnd {
+  int64_t observed_ns = 0;    ///< until when the rank was observed, since the window's start
+  int64_t last_event_ns = 0;  ///< the end of the last event
+  int64_t quiet_ns = 0;       ///< for how long the device, or the host of a CPU job, had begun nothing; 0 = not long
+  std::vector<OpenCollective> open;  ///< by call
+  uint64_t frame = 0;       ///< the innermost Python function of the main thread at the end, in the NameTable; 0 = unknown
+  int32_t line = 0;         ///< … the line of its definition
+  uint64_t user_frame = 0;  ///< … the innermost one of the user's code
+  int32_t user_line = 0;
+  double cpu_run = -1;      ///< cores that the process used in that time, −1 = not sampled
+  int64_t sampled_ns = -1;  ///< the last sample of the process's cores, −1 = none at all
+  bool operator==(const WindowEnd&) const = default;
+};
+
 /// What a rank's import went through, carried along so that a diagnosis from patterns tells it too.
 struct ImportInfo {
   uint64_t events = 0;  ///< timed: X plus matched B/E
@@ -193,6 +221,7 @@ struct RankPattern {
   std::vector<CollectiveInstance> instances;  ///< complete, or a sample: see instance_sampling
   uint32_t instance_sampling = 0;  ///< k: kept when the lowest k bits of the instance's hash are zero; 0 = all kept
   uint64_t instances_seen = 0;
+  WindowEnd end;
   std::array<int64_t, kCategoryCount> category_ns{};  ///< plain sums over the trace (unclipped), for checks
   std::array<uint64_t, kCategoryCount> category_count{};
   ImportInfo import;

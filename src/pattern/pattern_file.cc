@@ -35,14 +35,14 @@ uint32_t read_number(std::string_view bytes) {
   return number;
 }
 
-uint32_t checksum(std::string_view bytes) { return static_cast<uint32_t>(hash_bytes(bytes)); }
-
 /// Records of a type that is not known yet may be as long as the longest that is.
 size_t longest_payload(uint8_t type) {
   return type == static_cast<uint8_t>(RecordType::kPattern) ? kMaxPatternBytes : kMaxNamesBytes;
 }
 
 }  // namespace
+
+static uint32_t checksum(std::string_view bytes) { return static_cast<uint32_t>(hash_bytes(bytes)); }
 
 std::string frame_record(RecordType type, std::string_view payload) {
   std::string record(kMagic);
@@ -52,6 +52,39 @@ std::string frame_record(RecordType type, std::string_view payload) {
   record += payload;
   append_number(record, checksum(std::string_view(record).substr(kMagic.size())));
   return record;
+}
+
+size_t count_patterns(ByteSource& source, size_t most) {
+  std::vector<char> block(kBlockBytes);
+  size_t patterns = 0;
+  size_t skip = 0;  // bytes of the record that is passed over
+  std::string head;
+  while (patterns < most) {
+    const Result<size_t> read = source.read(block);
+    if (!read.ok() || *read == 0) {
+      break;
+    }
+    std::string_view left(block.data(), *read);
+    while (!left.empty() && patterns < most) {
+      const size_t passed = std::min(skip, left.size());
+      left.remove_prefix(passed);
+      skip -= passed;
+      const size_t taken = std::min(kHeaderBytes - head.size(), left.size());
+      head += left.substr(0, taken);
+      left.remove_prefix(taken);
+      if (head.size() < kHeaderBytes) {
+        continue;
+      }
+      if (!std::string_view(head).starts_with(kMagic)) {
+        return patterns;
+      }
+      const auto type = static_cast<uint8_t>(head[kMagic.size()]);
+      patterns += type == static_cast<uint8_t>(RecordType::kPattern) ? 1 : 0;
+      skip = read_number(std::string_view(head).substr(kMagic.size() + 1)) + kNumberBytes;
+      head.clear();
+    }
+  }
+  return patterns;
 }
 
 RecordScanner::RecordScanner(std::string path) : path_(std::move(path)) {}
@@ -99,7 +132,8 @@ RecordScanner::Step RecordScanner::step(std::optional<PatternRecord>& record) {
     return finished_ ? damaged("the file ends within a record") : Step::kNeedsMore;
   }
   const std::string_view checked = left.substr(kMagic.size(), end - kMagic.size() - kNumberBytes);
-  if (checksum(checked) != read_number(left.substr(end - kNumberBytes))) {
+  checksum_ = read_number(left.substr(end - kNumberBytes));
+  if (eroica::checksum(checked) != checksum_) {
     wasted_bytes_ += length;
     return damaged("the checksum of a record is wrong");
   }

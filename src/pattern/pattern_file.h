@@ -32,6 +32,9 @@ inline constexpr size_t kMaxNamesBytes = size_t{32} << 20;
 /// One framed record.
 std::string frame_record(RecordType type, std::string_view payload);
 
+/// How many patterns a file holds, by its frames alone and counted to `most`; 0 where it cannot be read.
+size_t count_patterns(ByteSource& source, size_t most);
+
 using PatternRecord = std::variant<RankPattern, NameTable>;
 
 /// Finds the records in bytes that are pushed in blocks of any size. Holds at most one record and one block. Damage is
@@ -44,6 +47,8 @@ class RecordScanner {
   void finish() { finished_ = true; }
   /// The next usable record; none: push more, or after finish() the end.
   std::optional<PatternRecord> next();
+  /// Of the record that next() returned last: tells whether two are the same.
+  [[nodiscard]] uint32_t checksum() const { return checksum_; }
   /// In words; at most a bounded number of them, the last one then says that there were more.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
@@ -63,6 +68,7 @@ class RecordScanner {
   bool finished_ = false;
   uint64_t wasted_bytes_ = 0;
   bool given_up_ = false;
+  uint32_t checksum_ = 0;
   bool searching_ = false;  // behind damage: what is passed over was reported
   std::vector<std::string> problems_;
 };
@@ -73,6 +79,7 @@ class PatternFileReader {
   PatternFileReader(std::unique_ptr<ByteSource> source, std::string path);
   /// The next usable record, none at the end. Errors: those of the source.
   Result<std::optional<PatternRecord>> next();
+  [[nodiscard]] uint32_t checksum() const { return scanner_.checksum(); }
   [[nodiscard]] const std::vector<std::string>& problems() const { return scanner_.problems(); }
 
  private:

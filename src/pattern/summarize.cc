@@ -18,6 +18,7 @@
 #include "pattern/shapes.h"
 #include "pattern/signals.h"
 #include "pattern/window.h"
+#include "pattern/window_end.h"
 #include "steps/marks.h"
 
 namespace eroica {
@@ -123,15 +124,18 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   add_device_issuers(trace, window, lookup, roles, slots, issued);
   add_host_collective_issuers(trace, std::move(walk.comm_calls), work, issued);
   pattern.budget = attribution.budget();
+  begin_window_end(trace, window, input.window.has_value(), steps, pattern);
   fill_collectives(trace, window, work, lookup, known_groups(trace, input), steps, slots, pattern);
   fill_steps(steps, fetches, window, attribution, pattern);
   const std::vector<uint32_t> function_slots = fill_functions(slots, attribution, issued, names, pattern);
+  add_final_frames(trace, window, marks, slots, names, pattern);
   for (const SampleSet* samples : {input.samples, &trace.samples}) {
     if (samples != nullptr) {
       const std::vector<const SampleSeries*> series =
           relevant_series(*samples, pattern.rank, pattern.host, input.machine, pattern.gpu);
       fill_hardware(attribution, function_slots, series, samples->base_unix_ns, pattern);
       add_signals(series, samples->base_unix_ns, pattern);
+      add_final_cpu(series, samples->base_unix_ns, pattern);
     }
   }
   return pattern;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <fmt/core.h>
+#include <google/protobuf/arena.h>
 
 #include "pattern/text.h"
 #include "pattern/wire.h"
@@ -41,6 +42,7 @@ class Decoder {
       read_collective(row);
     }
     read_instances();
+    read_end();
     read_import();
     return std::move(pattern_);
   }
@@ -367,6 +369,42 @@ class Decoder {
     }
   }
 
+  void read_end() {
+    const wire::WindowEnd& row = message_.end();
+    WindowEnd& end = pattern_.end;
+    end.observed_ns = signed_value(row.observed_ns(), "the end of the observation");
+    end.last_event_ns = signed_value(row.last_event_ns(), "the last event's end");
+    end.quiet_ns = signed_value(row.quiet_ns(), "a quiet time");
+    for (const wire::OpenCollective& from : row.open()) {
+      OpenCollective& open = end.open.emplace_back();
+      open.kind = text(from.kind());
+      open.group = from.group();
+      open.sequence = from.sequence();
+      open.since_ns = signed_value(from.since_ns(), "an open collective's start");
+      open.bytes = signed_value(from.bytes(), "an open collective's bytes");
+      open.longest_ns = signed_value(from.longest_ns(), "an open collective's longest duration");
+      open.begun = (from.flags() & kOpenBegun) != 0;
+      open.unusual = (from.flags() & kOpenUnusual) != 0;
+      if (open.group >= pattern_.groups.size() || open.sequence < -1) {
+        fail("an open collective's group or sequence is out of range");
+      }
+    }
+    if (row.has_frame()) {
+      end.frame = name(row.frame());
+      end.line = small_value(row.line(), "a line");
+    }
+    if (row.has_user_frame()) {
+      end.user_frame = name(row.user_frame());
+      end.user_line = small_value(row.user_line(), "a line");
+    }
+    if (row.has_cpu_run()) {
+      end.cpu_run = positive_number(row.cpu_run(), "cpu_run");
+    }
+    if (row.has_sampled_ns()) {
+      end.sampled_ns = signed_value(row.sampled_ns(), "the last sample");
+    }
+  }
+
   void read_import() {
     read_counts(message_.category_ns(), pattern_.category_ns, "category_ns");
     read_counts(message_.category_count(), pattern_.category_count, "category_count");
@@ -388,7 +426,8 @@ class Decoder {
 
 Result<RankPattern> decode_pattern(std::string_view bytes) {
   const std::optional<std::string> message_bytes = unzstd_block(bytes, kMaxPatternMessageBytes);
-  wire::Pattern message;
+  google::protobuf::Arena arena;  // a pattern is some hundred small messages, gone at once
+  wire::Pattern& message = *google::protobuf::Arena::CreateMessage<wire::Pattern>(&arena);
   if (!message_bytes || !message.ParseFromString(*message_bytes) || message.version() == 0) {
     return Error{Error::Kind::kInvalid, "damaged, or no pattern"};
   }

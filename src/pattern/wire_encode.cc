@@ -206,6 +206,40 @@ void write_instances(const RankPattern& pattern, wire::Instances* message) {
   message->set_seen(pattern.instances_seen);
 }
 
+void write_end(const WindowEnd& end, Tables& tables, wire::Pattern& pattern) {
+  if (end == WindowEnd{}) {
+    return;
+  }
+  wire::WindowEnd* message = pattern.mutable_end();
+  message->set_observed_ns(not_negative(end.observed_ns));
+  message->set_last_event_ns(not_negative(end.last_event_ns));
+  message->set_quiet_ns(not_negative(end.quiet_ns));
+  for (const OpenCollective& open : end.open) {
+    wire::OpenCollective* row = message->add_open();
+    row->set_kind(tables.string(open.kind));
+    row->set_group(open.group);
+    row->set_sequence(std::max<int64_t>(open.sequence, -1));
+    row->set_since_ns(not_negative(open.since_ns));
+    row->set_bytes(not_negative(open.bytes));
+    row->set_longest_ns(not_negative(open.longest_ns));
+    row->set_flags((open.begun ? kOpenBegun : 0) | (open.unusual ? kOpenUnusual : 0));
+  }
+  if (end.frame != 0) {
+    message->set_frame(tables.name(end.frame));
+    message->set_line(not_negative(end.line));
+  }
+  if (end.user_frame != 0) {
+    message->set_user_frame(tables.name(end.user_frame));
+    message->set_user_line(not_negative(end.user_line));
+  }
+  if (end.cpu_run >= 0) {
+    message->set_cpu_run(finite(end.cpu_run));
+  }
+  if (end.sampled_ns >= 0) {
+    message->set_sampled_ns(not_negative(end.sampled_ns));
+  }
+}
+
 void write_context(const RankPattern& pattern, wire::Pattern& message) {
   message.set_version(kWireVersion);
   if (pattern.rank >= 0) {
@@ -271,6 +305,7 @@ std::string serialize(const RankPattern& pattern) {
     write_collective(summary, tables, message.add_collectives());
   }
   write_instances(pattern, message.mutable_instances());
+  write_end(pattern.end, tables, message);
   write_counts(pattern.category_ns, message.mutable_category_ns());
   write_counts(pattern.category_count, message.mutable_category_count());
   message.set_events(pattern.import.events);
@@ -326,6 +361,8 @@ std::vector<uint64_t> referenced_names(const RankPattern& pattern) {
       names.push_back(issuer.name);
     }
   }
+  names.push_back(pattern.end.frame);
+  names.push_back(pattern.end.user_frame);
   std::sort(names.begin(), names.end());
   names.erase(std::unique(names.begin(), names.end()), names.end());
   std::erase(names, 0);

@@ -256,6 +256,22 @@ void reduce_words(const RankPattern& from, const WireLimits& limits, RankPattern
   }
 }
 
+void reduce_end(const RankPattern& from, RankPattern& to) {
+  to.end = from.end;
+  to.end.open.clear();
+  for (const OpenCollective& open : from.end.open) {
+    if (to.end.open.size() == kMaxOpenCollectives || to.groups.empty()) {
+      break;
+    }
+    OpenCollective& kept = to.end.open.emplace_back(open);
+    kept.kind = clean_text(open.kind, kMaxWordBytes);
+    kept.group = std::min(open.group, static_cast<uint32_t>(to.groups.size() - 1));
+  }
+  if (!std::isfinite(to.end.cpu_run)) {
+    to.end.cpu_run = -1;
+  }
+}
+
 std::vector<WireLimits> make_limits() {
   constexpr size_t kAll = std::numeric_limits<size_t>::max();
   // functions, with series, with hardware, fine sketches, buckets, instances, steps, groups, collectives, notes,
@@ -315,6 +331,7 @@ RankPattern reduce(const RankPattern& pattern, const WireLimits& limits) {
   reduce_functions(pattern, limits, kept);
   kept.groups = reduce_groups(pattern, limits.groups);
   reduce_instances(pattern, reduce_collectives(pattern, limits, kept), limits, kept);
+  reduce_end(pattern, kept);
   return kept;
 }
 

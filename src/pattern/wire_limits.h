@@ -18,6 +18,7 @@ inline constexpr size_t kMaxNotes = 12;
 inline constexpr size_t kMaxIssuers = 3;
 inline constexpr size_t kMaxHardware = 24;   ///< signals of one function
 inline constexpr size_t kMaxGroupRuns = 32;  ///< runs of ranks first, first + stride …; a longer list is dropped
+inline constexpr size_t kMaxOpenCollectives = 8;
 inline constexpr size_t kMaxGroupRanks = size_t{1} << 20;
 
 /// How much of a pattern is kept. "First functions" are those of the largest exposed or self time.

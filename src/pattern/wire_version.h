@@ -17,4 +17,8 @@ inline constexpr size_t kMaxNamesMessageBytes = size_t{64} << 20;
 inline constexpr uint32_t kStepCut = 1;
 inline constexpr uint32_t kStepIrregular = 2;
 
+/// Bits of OpenCollective.flags.
+inline constexpr uint32_t kOpenBegun = 1;
+inline constexpr uint32_t kOpenUnusual = 2;
+
 }  // namespace eroica

@@ -210,7 +210,7 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
                                 const DocumentOptions& options, Conclusion conclusion) {
   if (patterns.empty()) return Error{Error::Kind::kInvalid, "there is no rank to report on"};
   const std::vector<const RankPattern*> all = by_rank(patterns);
-  const std::vector<int32_t> present = ranks_of(all);
+  const std::vector<int32_t> present = options.whole ? options.whole->ranks : ranks_of(all);
   if (const Status status = check_ranks(options.ranks, present); !status) return status.error();
 
   std::vector<std::string> basis_notes;
@@ -231,8 +231,12 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
   const auto listed = static_cast<int32_t>(options.ranks_listed.size());
   document.coverage = coverage(all, listed == 0 ? document.world_size : std::max(document.world_size, listed));
   add_missing_signals(conclusion.signals_missing, document.coverage.signals_missing);
-  document.import = import_section(all);
-  document.healthy = conclusion.diagnoses.empty();
+  document.import = options.whole ? options.whole->import : import_section(all);
+  if (options.whole) {
+    document.coverage.ranks_seen = options.whole->ranks.size();
+    document.coverage.hosts_seen = options.whole->hosts;
+  }
+  document.healthy = conclusion.diagnoses.empty() && !conclusion.blocked;
   document.budget = budget_section(document.coverage, conclusion.diagnoses);
 
   Profile& profile = document.profile;
@@ -252,6 +256,12 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
 
   profile.notes = options.notes;
   profile.notes.insert(profile.notes.end(), conclusion.notes.begin(), conclusion.notes.end());
+  if (options.whole) {
+    profile.notes.push_back(fmt::format(
+        "the tables of steps, time, functions and collectives are over {} of {} ranks: those that stand out, and others "
+        "evenly spread; causes were looked for on all",
+        selected.size(), present.size()));
+  }
   add_missing_ranks(present, document.world_size, options.ranks_listed, profile.notes);
   add_job_notes(all, profile.notes);
   profile.notes.insert(profile.notes.end(), basis_notes.begin(), basis_notes.end());

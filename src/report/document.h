@@ -206,6 +206,20 @@ struct BudgetSection {
   std::optional<double> yield;     ///< share of the claims that name a cause
 };
 
+/// What only an operation timeline tells; compare/timeline_what_if.h says how.
+struct TimelineSection {
+  std::string verdict;  ///< verdict_name()
+  uint64_t workers = 0;
+  uint64_t dp = 0;
+  uint64_t stages = 0;
+  double slowdown_even = 1;                 ///< S
+  double explained_by_slowest_workers = 0;  ///< M_W
+  double explained_by_last_stage = 0;       ///< M_S
+  double mean_step_ms = 0;                  ///< as measured
+  double simulated_step_ms = 0;             ///< as the step graph has it: what S refers to
+  double ideal_step_ms = 0;                 ///< every operation alike over stages, ranks and steps
+};
+
 /// What is known about one window of a job: everything that any report shows. A plain value; the writers (text.h,
 /// json.h, html.h) only lay it out.
 struct Document {
@@ -218,6 +232,14 @@ struct Document {
   Profile profile;
   BudgetSection budget;
   Conclusion conclusion;
+  std::optional<TimelineSection> timeline;  ///< absent: it was made from traces
+};
+
+/// What is told of a job of which only a sample of the patterns is at hand.
+struct WholeJob {
+  std::vector<int32_t> ranks;  ///< that were read, ascending
+  uint64_t hosts = 0;
+  ImportSection import;
 };
 
 struct DocumentOptions {
@@ -226,6 +248,7 @@ struct DocumentOptions {
   std::vector<int32_t> ranks_listed{};  ///< by bundle.json, whether there is something to read of them or not
   size_t top = 100;                     ///< most functions to list
   std::vector<std::string> notes{};     ///< what the run has to say: inputs that were passed over …
+  std::optional<WholeJob> whole{};  ///< the patterns are a sample of this job; absent: they are all
 };
 
 /// Puts the patterns of all ranks, and what was concluded from them, into one document. Ranks must differ; their order

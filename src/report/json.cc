@@ -270,6 +270,19 @@ Json blocked(const Blocked& blocked) {
           {"process_state", blocked.process_state}};
 }
 
+Json timeline(const TimelineSection& timeline) {
+  return {{"verdict", timeline.verdict},
+          {"workers", timeline.workers},
+          {"dp", timeline.dp},
+          {"stages", timeline.stages},
+          {"s", share(timeline.slowdown_even)},
+          {"m_w", share(timeline.explained_by_slowest_workers)},
+          {"m_s", share(timeline.explained_by_last_stage)},
+          {"mean_step_ms", ms(timeline.mean_step_ms)},
+          {"simulated_step_ms", ms(timeline.simulated_step_ms)},
+          {"ideal_step_ms", ms(timeline.ideal_step_ms)}};
+}
+
 Json to_json(const Document& document) {
   const auto& times = document.profile.steps.times;
   const Conclusion& conclusion = document.conclusion;
@@ -299,6 +312,7 @@ Json to_json(const Document& document) {
             {"diagnoses", array_of(conclusion.diagnoses, diagnosis)},
             {"hints", array_of(conclusion.hints, diagnosis)}};
   if (conclusion.blocked) json["blocked"] = blocked(*conclusion.blocked);
+  if (document.timeline) json["timeline"] = timeline(*document.timeline);
   return json;
 }
 

@@ -143,6 +143,22 @@ std::string headline(const Document& document, const TextOptions& options) {
   return style.bold(text) + "\n";
 }
 
+std::string timeline_lines(const TimelineSection& timeline, const TextOptions& options) {
+  std::string verdict = timeline.verdict;
+  std::ranges::replace(verdict, '_', ' ');
+  const std::string_view dot = options.style.dot();
+  return wrapped(
+      "",
+      fmt::format("Operation timeline of {} data-parallel {} and {} {}{}S = {:.3f}: a step takes {} where "
+                  "{} would do with all work even{}the slowest 3 % of the workers explain {:.0f} % of that, "
+                  "the last stage {:.0f} %{}verdict: {}",
+                  timeline.dp, timeline.dp == 1 ? "rank" : "ranks", timeline.stages,
+                  timeline.stages == 1 ? "stage" : "stages", dot, timeline.slowdown_even,
+                  duration_text(timeline.simulated_step_ms * 1e3), duration_text(timeline.ideal_step_ms * 1e3), dot,
+                  timeline.explained_by_slowest_workers * 100, timeline.explained_by_last_stage * 100, dot, verdict),
+      0, options);
+}
+
 /// PyTorch describes groups that nobody described as "undefined": their name tells them apart.
 std::string group_text(const CollectiveRow& row, const TextStyle& style) {
   const bool described = !row.group_desc.empty() && row.group_desc != "undefined";
@@ -213,6 +229,7 @@ std::string write_text(const Document& document, const TextOptions& options) {
   const Profile& profile = document.profile;
   std::vector<std::string> sections{answer(document, profile.function_detail || profile.rank_detail, options),
                                     headline(document, options)};
+  if (document.timeline) sections.back() += timeline_lines(*document.timeline, options);
   if (profile.function_detail) {
     sections.push_back(function_details(profile, options));
   } else {

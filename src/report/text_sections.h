@@ -15,6 +15,8 @@ namespace eroica {
 /// What is wrong, first of all what is blocked; in `brief` one line for each claim.
 std::string answer(const Document& document, bool brief, const TextOptions& options);
 std::string headline(const Document& document, const TextOptions& options);
+/// What only a timeline tells, in one paragraph.
+std::string timeline_lines(const TimelineSection& timeline, const TextOptions& options);
 std::string time_table(const TimeSection& time, const TextOptions& options);
 std::string step_table(const RankSteps& rank, const TextOptions& options);
 std::string function_table(const Profile& profile, const TextOptions& options);

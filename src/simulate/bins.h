@@ -10,7 +10,9 @@ namespace eroica {
 class Bins {
  public:
   Bins(int64_t start_ns, int64_t end_ns, int64_t period_ns)
-      : start_ns_(start_ns), period_ns_(period_ns), sums_(static_cast<size_t>(std::max<int64_t>(2, (end_ns - start_ns) / period_ns)), 0.0) {}
+      : start_ns_(start_ns),
+        period_ns_(period_ns),
+        sums_(static_cast<size_t>(std::max<int64_t>(2, (end_ns - start_ns) / period_ns)), 0.0) {}
 
   /// Something of this intensity between two times.
   void add(int64_t from_ns, int64_t to_ns, double intensity = 1) {

@@ -42,7 +42,8 @@ Json host_json(const Plant& plant, int host, bool with_samples) {
                  {"gpu_model", plant.job.gpu_of(rank).name},
                  {"gpus", plant.job.gpus_per_host},
                  {"nics", look.nics[host]}};
-  if (plant.residue) labels["profiler_ended_unix_ns"] = std::to_string(host_clock(plant, host).unix_ns(0) - 45'000'000'000);
+  if (plant.residue)
+    labels["profiler_ended_unix_ns"] = std::to_string(host_clock(plant, host).unix_ns(0) - 45'000'000'000);
   json["labels"] = std::move(labels);
   return json;
 }
@@ -54,7 +55,8 @@ Json rank_json(const Plant& plant, int rank, const std::string& trace) {
                {"gpu", plant.job.gpu_index(rank)},
                {"pid", process_id(plant, rank)}};
   if (!trace.empty()) json["trace"] = trace;
-  json["labels"] = {{"env", env_of(plant, &process)}, {"torch", process.torch.empty() ? plant.dialect.torch : process.torch}};
+  json["labels"] = {{"env", env_of(plant, &process)},
+                    {"torch", process.torch.empty() ? plant.dialect.torch : process.torch}};
   return json;
 }
 
@@ -73,7 +75,8 @@ bool names_window(const Plant& plant, const WindowSpan& window) {
 std::vector<SimulatedFile> write_bundle(const Plant& plant, const Program& program, const Timeline& timeline,
                                         const SimulateRequest& request, const std::string& folder) {
   const WindowSpan window = profiled_window(plant, timeline);
-  Json bundle = {{"schema", "eroica.bundle/1"}, {"job", {{"id", plant.dialect.job_id}, {"world_size", plant.job.world()}}}};
+  Json bundle = {{"schema", "eroica.bundle/1"},
+                 {"job", {{"id", plant.dialect.job_id}, {"world_size", plant.job.world()}}}};
   if (names_window(plant, window)) {
     bundle["window"] = {{"start_unix_ns", host_clock(plant, 0).unix_ns(window.start_ns)},
                         {"duration_ms", static_cast<double>((window.end_ns - window.start_ns) / 1000) / 1e3}};
@@ -107,7 +110,8 @@ std::vector<SimulatedFile> write_bundle(const Plant& plant, const Program& progr
 
 std::string truth_json(const Plant& plant, const SimulateRequest& request, const SimulatedTruth& truth) {
   const JobSpec& job = plant.job;
-  const FaultOutcome healthy{.cause = "healthy", .accept = {}, .ranks_judged = false, .hosts_judged = false, .scope = "all", .benign = true};
+  const FaultOutcome healthy{
+      .cause = "healthy", .accept = {}, .ranks_judged = false, .hosts_judged = false, .scope = "all", .benign = true};
   const auto one = [&](const FaultOutcome& fault) {
     Json json = {{"cause", fault.cause}};
     json["accept"] = fault.accept;
@@ -135,19 +139,20 @@ std::string truth_json(const Plant& plant, const SimulateRequest& request, const
   json["lost_ms_per_step"] = rounded(truth.step_ms - truth.healthy_step_ms, 1e3);
   json["strength"] = rounded(truth.strength, 1e3);
   json["baseline"] = request.with_baseline ? Json("baseline") : Json(nullptr);
-  json["layout"] = {{"shape", fmt::format("dp{} tp{} pp{} ep{}, {} hosts x {} {}, {}", job.layout.dp, job.layout.tp, job.layout.pp, job.layout.ep,
-                                          job.hosts, job.gpus_per_host, job.gpu->key, family_name(job.family))},
-                    {"dp", job.layout.dp},
-                    {"tp", job.layout.tp},
-                    {"pp", job.layout.pp},
-                    {"ep", job.layout.ep},
-                    {"hosts", job.hosts},
-                    {"gpus_per_host", job.gpus_per_host},
-                    {"gpu", job.gpu->key},
-                    {"family", family_name(job.family)},
-                    {"steps", job.steps},
-                    {"micro_batches", job.micro_batches},
-                    {"layers", job.stage_layers}};
+  json["layout"] = {
+      {"shape", fmt::format("dp{} tp{} pp{} ep{}, {} hosts x {} {}, {}", job.layout.dp, job.layout.tp, job.layout.pp,
+                            job.layout.ep, job.hosts, job.gpus_per_host, job.gpu->key, family_name(job.family))},
+      {"dp", job.layout.dp},
+      {"tp", job.layout.tp},
+      {"pp", job.layout.pp},
+      {"ep", job.layout.ep},
+      {"hosts", job.hosts},
+      {"gpus_per_host", job.gpus_per_host},
+      {"gpu", job.gpu->key},
+      {"family", family_name(job.family)},
+      {"steps", job.steps},
+      {"micro_batches", job.micro_batches},
+      {"layers", job.stage_layers}};
   return json.dump(1) + "\n";
 }
 

@@ -89,7 +89,8 @@ int64_t CoreClock::wake(int64_t since, int64_t t) {
     since = throttle(since);
     if (since >= t) return since;
     const double allowed = (quota_cores_ * kQuotaPeriodNs - used_ns_) / burn_;
-    const int64_t most = std::min({t - since, static_cast<int64_t>(allowed) + 1, (period_ + 1) * kQuotaPeriodNs - since});
+    const int64_t most =
+        std::min({t - since, static_cast<int64_t>(allowed) + 1, (period_ + 1) * kQuotaPeriodNs - since});
     note(since, since + most, HostActivity::kSpin);
     used_ns_ += static_cast<double>(most) * burn_;
     since += most;

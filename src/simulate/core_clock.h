@@ -28,7 +28,7 @@ class CoreClock {
 
   Slices stolen_;
   Slices interpreter_;
-  double cost_;          ///< time of one unit of work
+  double cost_;  ///< time of one unit of work
   double quota_cores_;
   double burn_;          ///< cores that the process uses while the main thread runs
   int64_t period_ = -1;  ///< of the quota

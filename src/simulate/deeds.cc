@@ -16,8 +16,9 @@ void leave(RankWriter& writer, size_t count) {
 
 /// Work with the noise that a function's time has.
 double noisy_ns(const Plant& plant, const Deed& deed, int rank, int step) {
-  Random random(plant.job.seed, "deed", hash_combine(static_cast<uint64_t>(rank) << 32 | static_cast<uint64_t>(step),
-                                                     static_cast<uint64_t>(deed.kind)));
+  Random random(
+      plant.job.seed, "deed",
+      hash_combine(static_cast<uint64_t>(rank) << 32 | static_cast<uint64_t>(step), static_cast<uint64_t>(deed.kind)));
   return deed.ms * 1e6 * random.lognormal(0.06);
 }
 
@@ -31,7 +32,8 @@ void compile(RankWriter& writer, const Deed& deed, double ns) {
   frames(writer, {"torch/_dynamo/eval_frame.py(659): _fn", "torch/_dynamo/convert_frame.py(1272): __call__",
                   "torch/_dynamo/convert_frame.py(624): _compile"});
   writer.extra_ns(Do::kWork, ns * 0.25);
-  frames(writer, {"torch/_dynamo/output_graph.py(1446): call_user_compiler", "torch/_inductor/compile_fx.py(1552): compile_fx"});
+  frames(writer, {"torch/_dynamo/output_graph.py(1446): call_user_compiler",
+                  "torch/_inductor/compile_fx.py(1552): compile_fx"});
   writer.extra_ns(Do::kWork, ns * 0.25);
   frames(writer, {"torch/_inductor/codecache.py(1183): load", "torch/_inductor/async_compile.py(345): wait"});
   writer.extra_ns(Do::kIo, ns * 0.5);
@@ -43,7 +45,8 @@ void save(RankWriter& writer, const Deed& deed, double ns) {
   frames(writer, deed.frames);
   frames(writer, {"torch/serialization.py(941): save", "torch/serialization.py(1215): _save"});
   writer.extra_ns(Do::kWork, ns * 0.15);
-  writer.begin(SpanKind::kPython, "<built-in method write_record of torch._C.PyTorchFileWriter object at 0x7f8a1c03f2b0>");
+  writer.begin(SpanKind::kPython,
+               "<built-in method write_record of torch._C.PyTorchFileWriter object at 0x7f8a1c03f2b0>");
   writer.extra_ns(Do::kIo, ns * 0.85);
   leave(writer, deed.frames.size() + 3);
 }
@@ -162,7 +165,8 @@ void DeedWriter::step_end(RankWriter& writer) const {
 
 int DeedWriter::repeats(int step) const {
   int count = 0;
-  for (const Deed& deed : plant_.deeds) count += deed.kind == DeedKind::kRepeatStep && acts(deed, step) ? deed.count : 0;
+  for (const Deed& deed : plant_.deeds)
+    count += deed.kind == DeedKind::kRepeatStep && acts(deed, step) ? deed.count : 0;
   return count;
 }
 

@@ -14,7 +14,7 @@ using Frame = std::string;  // "file(line): function"
 
 /// How a job looks from outside: everything that a reader sees and that has no weight. Drawn from the seed.
 struct Dialect {
-  std::string root;  ///< of the project's files; may be empty
+  std::string root;          ///< of the project's files; may be empty
   std::vector<Frame> entry;  ///< outermost first; open through the whole window
   Frame step, model_forward, block, to_device, schedule, meters, exchange, loss, log, checkpoint, worker_fetch;
   std::string layer_class, embedding_class, head_class;
@@ -25,8 +25,8 @@ struct Dialect {
   std::string torch, cuda, nccl, driver, kernel;
   std::vector<std::pair<std::string, std::string>> env;
   bool record_shapes = false;
-  bool flow_events = false;      ///< ac2g
-  bool sequence_numbers = false; ///< "Seq" in collectives
+  bool flow_events = false;       ///< ac2g
+  bool sequence_numbers = false;  ///< "Seq" in collectives
   bool distributed_info = false;
   bool collective_args_on_kernels = true;
   bool new_nccl_names = true;
@@ -44,9 +44,31 @@ Dialect draw_dialect(const JobSpec& job);
 
 /// Kernels of the job's GPU by what they do.
 enum class KernelRole : uint8_t {
-  kGemm, kGemmInput, kGemmWeight, kAttention, kAttentionBack, kNorm, kNormBack, kAdd, kActivation, kRope,
-  kEmbedding, kEmbeddingBack, kSoftmax, kSoftmaxBack, kConvolution, kConvolutionInput, kConvolutionWeight, kBatchNorm,
-  kBatchNormBack, kTopK, kIndex, kGradientNorm, kOptimizer, kCast, kSlowVariant,
+  kGemm,
+  kGemmInput,
+  kGemmWeight,
+  kAttention,
+  kAttentionBack,
+  kNorm,
+  kNormBack,
+  kAdd,
+  kActivation,
+  kRope,
+  kEmbedding,
+  kEmbeddingBack,
+  kSoftmax,
+  kSoftmaxBack,
+  kConvolution,
+  kConvolutionInput,
+  kConvolutionWeight,
+  kBatchNorm,
+  kBatchNormBack,
+  kTopK,
+  kIndex,
+  kGradientNorm,
+  kOptimizer,
+  kCast,
+  kSlowVariant,
 };
 /// The mangled-looking name; `simt`: matrix products without tensor cores.
 std::string kernel_name(const GpuModel& gpu, KernelRole role, bool simt);

@@ -339,7 +339,8 @@ void Engine::begin_transfer(const Meeting& meeting, int64_t t) {
   call.wire_bytes = bytes;
   const uint64_t place = hash_combine(static_cast<uint64_t>(call.communicator) << 16 | call.channel, call.match);
   Random random(plant_.job.seed, "transfer", place);
-  const TransferTime time = transfer_time(plant_, ranks, call, t, random.lognormal(0.015) + (random.chance(0.01) ? random.uniform(0, 0.2) : 0));
+  const TransferTime time = transfer_time(plant_, ranks, call, t,
+                                          random.lognormal(0.015) + (random.chance(0.01) ? random.uniform(0, 0.2) : 0));
   if (time.late_proxy >= 0) out_.ranks[time.late_proxy].proxy_waits.emplace_back(t, time.proxy_wait_ns);
   for (const auto& [rank, kernel] : meeting.members) {
     const CollectiveCall& own = program_.ranks[rank].calls[program_.ranks[rank].kernels[kernel].collective];
@@ -425,10 +426,17 @@ Timeline Engine::run() {
     queue_.pop();
     last = std::max(last, next.t);
     switch (next.event) {
-      case Event::kHost: host(next.rank, next.t); break;
-      case Event::kStream: stream(next.rank, next.index, next.t); break;
-      case Event::kKernelEnd: kernel_done(next.rank, static_cast<int32_t>(next.index), next.t); break;
-      case Event::kMeetEnd: break;
+      case Event::kHost:
+        host(next.rank, next.t);
+        break;
+      case Event::kStream:
+        stream(next.rank, next.index, next.t);
+        break;
+      case Event::kKernelEnd:
+        kernel_done(next.rank, static_cast<int32_t>(next.index), next.t);
+        break;
+      case Event::kMeetEnd:
+        break;
     }
   }
   for (size_t rank = 0; rank < world; ++rank) {

@@ -45,7 +45,8 @@ Result<Target> find_target(const Plant& plant, std::string_view text) {
 
 std::vector<FaultKind> join_kinds() {
   std::vector<FaultKind> all;
-  for (const auto kinds : {gpu_faults(), network_faults(), host_faults(), software_faults(), blocking_faults(), benign_cases()}) {
+  for (const auto kinds :
+       {gpu_faults(), network_faults(), host_faults(), software_faults(), blocking_faults(), benign_cases()}) {
     all.insert(all.end(), kinds.begin(), kinds.end());
   }
   return all;
@@ -68,11 +69,13 @@ Result<FaultWish> parse_fault(std::string_view text) {
     double strength = 0;
     if (first) {
       wish.id = word;
-      if (find_fault(word) == nullptr) return invalid(fmt::format("there is no fault '{}'; --list-faults lists them", word));
+      if (find_fault(word) == nullptr)
+        return invalid(fmt::format("there is no fault '{}'; --list-faults lists them", word));
     } else if (word == "moving") {
       wish.moving = true;
     } else if (word.starts_with("every=")) {
-      if (!read(word.substr(6), wish.every) || wish.every < 1 || wish.every > 1000) return invalid(fmt::format("'{}': every=N takes 1 to 1000 steps", text));
+      if (!read(word.substr(6), wish.every) || wish.every < 1 || wish.every > 1000)
+        return invalid(fmt::format("'{}': every=N takes 1 to 1000 steps", text));
     } else if (read(word, strength) && strength >= 0 && strength <= 1) {
       wish.strength = strength;
     } else {
@@ -107,12 +110,13 @@ JobNeeds merge_needs(const JobNeeds& a, const JobNeeds& b) {
   both.busy_host = a.busy_host || b.busy_host;
   both.heavy_network = a.heavy_network || b.heavy_network;
   both.replicas = a.replicas || b.replicas;
+  both.overlap = a.overlap || b.overlap;
   both.bonded = a.bonded || b.bonded;
   return both;
 }
 
-Result<FaultOutcome> apply_fault(Plant& plant, const HealthyFacts& facts, const FaultWish& wish, double default_strength,
-                                 Random& random) {
+Result<FaultOutcome> apply_fault(Plant& plant, const HealthyFacts& facts, const FaultWish& wish,
+                                 double default_strength, Random& random) {
   const FaultKind* kind = find_fault(wish.id);
   if (kind == nullptr) return invalid(fmt::format("there is no fault '{}'", wish.id));
   Result<Target> target = find_target(plant, wish.target);

@@ -69,7 +69,8 @@ inline double added_us_per_launch(const FaultScene& scene, double share) {
   return std::max(0.0, (host_slowdown(scene, share) - 1) * scene.facts.host_ns) / scene.facts.launches / 1e3;
 }
 inline std::string project_frame(const FaultScene& scene, std::string_view file, std::string_view function) {
-  return scene.plant.dialect.root + std::string(file) + "(" + std::to_string(scene.random.integer(20, 700)) + "): " + std::string(function);
+  return scene.plant.dialect.root + std::string(file) + "(" + std::to_string(scene.random.integer(20, 700)) +
+         "): " + std::string(function);
 }
 /// For a regular expression that finds a frame's function.
 inline std::string function_of(const Frame& frame) { return frame.substr(frame.rfind(' ') + 1); }

@@ -41,7 +41,10 @@ void two_models(const FaultScene& scene, FaultOutcome& outcome) {
     benign(outcome);  // nothing newer that speaks the same library
     return;
   }
-  job.other_gpu = find_gpu_model(job.gpu->key == "h100" ? "b200" : job.gpu->key == "a100" ? "h100" : job.gpu->key == "v100" ? "a100" : "h100");
+  job.other_gpu = find_gpu_model(job.gpu->key == "h100"   ? "b200"
+                                 : job.gpu->key == "a100" ? "h100"
+                                 : job.gpu->key == "v100" ? "a100"
+                                                          : "h100");
   benign(outcome);
 }
 
@@ -67,9 +70,13 @@ constexpr JobNeeds kAny{};
 constexpr std::array kFaults{
     FaultKind{"healthy", "nothing is wrong", kAny, healthy},
     FaultKind{"clock.drift", "the hosts' clocks drift apart; nothing else", {.several_hosts = true}, clock_drift},
-    FaultKind{"benign.sequence_lengths", "sequences of slightly different lengths", {.transformer = true}, mild_sequences},
+    FaultKind{
+        "benign.sequence_lengths", "sequences of slightly different lengths", {.transformer = true}, mild_sequences},
     FaultKind{"benign.expert_skew", "experts with the usual differences in tokens", {.experts = true}, mild_experts},
-    FaultKind{"benign.longer_last_stage", "the last pipeline stage has one layer more", {.pipeline = true}, longer_last_stage},
+    FaultKind{"benign.longer_last_stage",
+              "the last pipeline stage has one layer more",
+              {.pipeline = true},
+              longer_last_stage},
     FaultKind{"benign.two_gpu_models", "one host has another model of GPU", {.several_hosts = true}, two_models},
     FaultKind{"benign.trace_missing", "a rank wrote no trace", kAny, trace_missing},
     FaultKind{"benign.samples_missing", "a host has no samples", {.several_hosts = true}, samples_missing},

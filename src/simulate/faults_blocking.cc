@@ -38,7 +38,10 @@ void mismatch(const FaultScene& scene, FaultOutcome& outcome) {
 }
 
 constexpr std::array kFaults{
-    FaultKind{"blocked.rank", "a rank waits for something in Python; the others wait in a collective", {.replicas = true}, stuck},
+    FaultKind{"blocked.rank",
+              "a rank waits for something in Python; the others wait in a collective",
+              {.replicas = true},
+              stuck},
     FaultKind{"blocked.process_dead", "a rank's process dies", {.replicas = true}, dead},
     FaultKind{"blocked.process_stopped", "a rank's process is stopped by a signal", {.replicas = true}, stopped},
     FaultKind{"blocked.mismatch", "a rank calls a collective with another size", {.replicas = true}, mismatch},

@@ -12,7 +12,8 @@ void thermal(const FaultScene& scene, FaultOutcome& outcome) {
   GpuState& state = gpu(scene);
   state.clock = limited(scaled(scene, 0.82, 0.48), 0.3, 0.95);
   state.duty = limited(scaled(scene, 0.5, 0.95), 0.3, 1);
-  state.duty_period_ns = static_cast<int64_t>(std::max(3.3 * scene.facts.step_ns, 120e6) * scene.random.uniform(0.9, 1.3));
+  state.duty_period_ns =
+      static_cast<int64_t>(std::max(3.3 * scene.facts.step_ns, 120e6) * scene.random.uniform(0.9, 1.3));
   state.reason = ClockReason::kThermal;
   state.celsius = model(scene).limit_celsius - scene.random.uniform(0, 3);
   blame_rank(scene, outcome);
@@ -148,21 +149,30 @@ constexpr JobNeeds kLinks{.tensor_parallel = true};
 constexpr JobNeeds kInput{.fat_input = true};
 
 constexpr std::array kFaults{
-    FaultKind{"gpu.thermal_throttle", "a GPU's clock falls for part of the time, near its limit temperature", kAny, thermal},
+    FaultKind{"gpu.thermal_throttle", "a GPU's clock falls for part of the time, near its limit temperature", kAny,
+              thermal},
     FaultKind{"gpu.power_cap", "a GPU has a lower power limit and runs at it, below its clock", kAny, power_cap},
-    FaultKind{"gpu.power_brake", "the power supply of a host brakes all its GPUs to half their clock or less", kAny, power_brake},
+    FaultKind{"gpu.power_brake", "the power supply of a host brakes all its GPUs to half their clock or less", kAny,
+              power_brake},
     FaultKind{"gpu.clock_locked", "an operator left a GPU locked at a low clock", kAny, clock_locked},
     FaultKind{"gpu.sync_boost_drag", "a hot GPU drags the clocks of its sync-boost group down", kAny, sync_boost},
-    FaultKind{"gpu.slow_unexplained", "a GPU computes slower than its clock says, at low power", kAny, slow_unexplained},
+    FaultKind{"gpu.slow_unexplained", "a GPU computes slower than its clock says, at low power", kAny,
+              slow_unexplained},
     FaultKind{"gpu.ecc_remap", "memory errors and remapped rows slow memory-bound kernels", kAny, ecc_remap},
     FaultKind{"gpu.hbm_degraded", "a GPU's memory is slower at its usual clock", kAny, hbm_degraded},
     FaultKind{"gpu.shared", "another process takes time slices of a GPU", kAny, shared},
-    FaultKind{"pcie.link_downgrade", "a GPU's PCIe link negotiated a lower generation or width", kInput, pcie_downgrade},
+    FaultKind{"pcie.link_downgrade", "a GPU's PCIe link negotiated a lower generation or width", kInput,
+              pcie_downgrade},
     FaultKind{"pcie.replays", "a GPU's PCIe link repeats packets", kInput, pcie_replays},
     FaultKind{"nvlink.down", "some NVLinks of a GPU are down", kLinks, nvlink_down},
-    FaultKind{"nvlink.lane_errors", "NVLinks of a GPU are up but recover from errors all the time", kLinks, nvlink_errors},
-    FaultKind{"nvlink.fabric_fault", "a host's NVLink switch is slow for all its GPUs, links clean", kLinks, fabric_fault},
-    FaultKind{"gpu.comm_compute_contention", "collectives take so many multiprocessors that kernels beside them crawl", {.replicas = true}, overlap_contention},
+    FaultKind{"nvlink.lane_errors", "NVLinks of a GPU are up but recover from errors all the time", kLinks,
+              nvlink_errors},
+    FaultKind{"nvlink.fabric_fault", "a host's NVLink switch is slow for all its GPUs, links clean", kLinks,
+              fabric_fault},
+    FaultKind{"gpu.comm_compute_contention",
+              "collectives take so many multiprocessors that kernels beside them crawl",
+              {.several_hosts = true, .transformer = true, .replicas = true, .overlap = true},
+              overlap_contention},
 };
 
 }  // namespace

@@ -183,7 +183,8 @@ void memory_pressure(const FaultScene& scene, FaultOutcome& outcome) {
 void compaction(const FaultScene& scene, FaultOutcome& outcome) {
   // About one launch in twelve waits for the kernel to make room.
   const double added_us = added_us_per_launch(scene, extra_share(scene));
-  for (ProcessState* state : processes_of_host(scene)) state->stall_per_launch_us = added_us * state->stall_every * 0.85;
+  for (ProcessState* state : processes_of_host(scene))
+    state->stall_per_launch_us = added_us * state->stall_every * 0.85;
   host(scene).compact_stall_per_s = scaled(scene, 300, 4000);
   host(scene).pressure_memory = 0.08;
   blame_host(scene, outcome);
@@ -238,25 +239,33 @@ constexpr JobNeeds kTwoBusyHosts{.several_hosts = true, .busy_host = true};
 constexpr std::array kFaults{
     FaultKind{"cpu.contention", "other processes take time slices of a rank's core", kBusyHost, contention},
     FaultKind{"cpu.cgroup_throttle", "a rank's cgroup has a CPU quota that it uses up", kBusyHost, quota},
-    FaultKind{"cpu.numa_misbinding", "a rank runs on the wrong NUMA node: slower memory, copies and launches", kBusyHost, numa},
+    FaultKind{"cpu.numa_misbinding", "a rank runs on the wrong NUMA node: slower memory, copies and launches",
+              kBusyHost, numa},
     FaultKind{"cpu.irq_load", "interrupts of a host land on the training cores", kTwoBusyHosts, irq},
     FaultKind{"cpu.frequency_cap", "the CPUs of a host run at a low clock", kTwoBusyHosts, frequency},
     FaultKind{"cpu.affinity", "all threads of a rank share one or two cores", kBusyHost, affinity},
     FaultKind{"cpu.thread_count", "a rank's host operators run with far too many threads, or one", kAny, thread_count},
     FaultKind{"python.gc_pause", "the interpreter collects garbage every few steps (:every, :moving)", kAny, garbage},
     FaultKind{"python.gil_contention", "another Python thread holds the interpreter's lock", kBusyHost, gil},
-    FaultKind{"data.workers_starved", "a rank's dataloader workers are busy computing and too slow", kAny, workers_starved},
+    FaultKind{"data.workers_starved", "a rank's dataloader workers are busy computing and too slow", kAny,
+              workers_starved},
     FaultKind{"data.slow_remote_storage", "a host's remote storage answers slowly", kTwoHosts, remote_storage},
-    FaultKind{"data.metadata_storm", "every worker opens too many small files on remote storage", kTwoHosts, metadata_storm},
+    FaultKind{"data.metadata_storm", "every worker opens too many small files on remote storage", kTwoHosts,
+              metadata_storm},
     FaultKind{"data.slow_local_disk", "a host's disk answers slowly", kTwoHosts, local_disk},
     FaultKind{"storage.checkpoint_stall", "a rank saves every few steps and all wait (:every, @all)", kAny, checkpoint},
-    FaultKind{"memory.page_cache_thrash", "a host reads the same pages of the data set again and again", kTwoHosts, page_cache},
+    FaultKind{"memory.page_cache_thrash", "a host reads the same pages of the data set again and again", kTwoHosts,
+              page_cache},
     FaultKind{"memory.pressure", "a host swaps", kTwoBusyHosts, memory_pressure},
     FaultKind{"memory.thp_compaction", "allocations of a host wait for memory compaction", kTwoBusyHosts, compaction},
-    FaultKind{"config.environment_differs", "a host's ranks run with CUDA_LAUNCH_BLOCKING=1", kTwoBusyHosts, environment},
-    FaultKind{"config.version_skew", "a host has an older driver, and its kernels and calls are slower", kTwoHosts, version_skew},
-    FaultKind{"gpu.driver_contention", "a monitoring poller holds the driver's lock: calls slow, kernels as ever", kTwoBusyHosts, driver_contention},
-    FaultKind{"profiler.residue", "a profiler that ended left its hooks in: every call is slower on all ranks", kBusyHost, residue},
+    FaultKind{"config.environment_differs", "a host's ranks run with CUDA_LAUNCH_BLOCKING=1", kTwoBusyHosts,
+              environment},
+    FaultKind{"config.version_skew", "a host has an older driver, and its kernels and calls are slower", kTwoHosts,
+              version_skew},
+    FaultKind{"gpu.driver_contention", "a monitoring poller holds the driver's lock: calls slow, kernels as ever",
+              kTwoBusyHosts, driver_contention},
+    FaultKind{"profiler.residue", "a profiler that ended left its hooks in: every call is slower on all ranks",
+              kBusyHost, residue},
 };
 
 }  // namespace

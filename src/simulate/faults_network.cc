@@ -8,7 +8,9 @@ namespace {
 std::vector<NicState>& nics(const FaultScene& scene) { return scene.plant.hosts[scene.host].nics; }
 
 /// What all its NICs together can carry of what the job wants: below this a host is the ring's slowest.
-double rate_for(const FaultScene& scene, double mild, double strong) { return limited(scaled(scene, mild, strong), 0.05, 0.95); }
+double rate_for(const FaultScene& scene, double mild, double strong) {
+  return limited(scaled(scene, mild, strong), 0.05, 0.95);
+}
 
 void slow_link(const FaultScene& scene, FaultOutcome& outcome) {
   const double rate = rate_for(scene, 0.6, 0.15);
@@ -118,7 +120,8 @@ void background(const FaultScene& scene, FaultOutcome& outcome) {
 void proxy(const FaultScene& scene, FaultOutcome& outcome) {
   const int per_step = std::max(2, scene.plant.job.stage_layers[0] / std::max(1, scene.plant.job.bucket_layers));
   scene.plant.processes[scene.rank].proxy_wait_us =
-      std::max(scaled(scene, 0.15, 0.7) * scene.facts.step_ns + 0.5 * scene.facts.communication_ns, 2e6) / per_step / 1e3;
+      std::max(scaled(scene, 0.15, 0.7) * scene.facts.step_ns + 0.5 * scene.facts.communication_ns, 2e6) / per_step /
+      1e3;
   blame_rank(scene, outcome);
 }
 
@@ -126,7 +129,7 @@ void algorithm(const FaultScene& scene, FaultOutcome& outcome) {
   NetworkState& network = scene.plant.network;
   network.algorithm = network.algorithm == "TREE" ? "RING" : "TREE";
   network.protocol = "LL";
-  network.efficiency = limited(scaled(scene, 0.5, 0.12), 0.08, 0.8);
+  network.efficiency = limited(scaled(scene, 0.6, 0.25), 0.1, 0.8);
   network.channels = 2;
   network.latency = 0.8;
   blame_all(outcome);
@@ -138,7 +141,8 @@ constexpr JobNeeds kBond{.several_hosts = true, .heavy_network = true, .replicas
 constexpr JobNeeds kFourHosts{.several_hosts = true, .hosts = 4, .pipeline = true, .heavy_network = true};
 
 constexpr std::array kFaults{
-    FaultKind{"nic.slow_link", "a host's link moves bytes slower than its peers': shaped or negotiated low", kWire, slow_link},
+    FaultKind{"nic.slow_link", "a host's link moves bytes slower than its peers': shaped or negotiated low", kWire,
+              slow_link},
     FaultKind{"nic.flap", "a NIC loses its link in bursts", kWire, flap},
     FaultKind{"nic.bond_degraded", "a bond lost one of its two ports", kBond, bond},
     FaultKind{"nic.gdr_misconfigured", "a host sends through its memory instead of GPUDirect", kWire, gdr},
@@ -148,7 +152,10 @@ constexpr std::array kFaults{
     FaultKind{"net.port_errors", "a bad optic damages packets", kWire, port_errors},
     FaultKind{"net.background_traffic", "somebody else's traffic fills a host's NICs", kWire, background},
     FaultKind{"cpu.comm_proxy_starved", "NCCL's network thread of a rank waits for a CPU", kWire, proxy},
-    FaultKind{"config.collective_algorithm", "another NCCL algorithm, protocol and fewer channels than before", {.heavy_network = true, .replicas = true}, algorithm},
+    FaultKind{"config.collective_algorithm",
+              "another NCCL algorithm, protocol and fewer channels than before",
+              {.heavy_network = true, .replicas = true},
+              algorithm},
 };
 
 }  // namespace

@@ -104,7 +104,8 @@ void allocator(const FaultScene& scene, FaultOutcome& outcome) {
   if (scene.wish.target == "all") deed.rank = -1;
   scene.plant.deeds.push_back(deed);
   for (int rank = 0; rank < scene.plant.job.world(); ++rank) {
-    if (deed.rank < 0 || deed.rank == rank) scene.plant.processes[rank].alloc_retries_per_s = deed.count / (scene.facts.step_ns / 1e9);
+    if (deed.rank < 0 || deed.rank == rank)
+      scene.plant.processes[rank].alloc_retries_per_s = deed.count / (scene.facts.step_ns / 1e9);
   }
   blame_deed(scene, deed, outcome);
 }
@@ -171,17 +172,30 @@ constexpr JobNeeds kBusyHost{.busy_host = true};
 constexpr JobNeeds kReplicas{.replicas = true};
 
 constexpr std::array kFaults{
-    FaultKind{"code.slow_function", "a Python function has more to do on a rank (:moving, :every, @all)", kAny, slow_function},
+    FaultKind{"code.slow_function", "a Python function has more to do on a rank (:moving, :every, @all)", kAny,
+              slow_function},
     FaultKind{"code.device_sync", "every layer reads a number back from the device, on all ranks", kAny, device_sync},
     FaultKind{"code.logging_io", "rank 0 writes its log to something slow", kAny, logging_io},
-    FaultKind{"code.launch_bound", "many tiny kernels: the host cannot launch them fast enough, on all ranks", kBusyHost, launch_bound},
+    FaultKind{"code.launch_bound", "many tiny kernels: the host cannot launch them fast enough, on all ranks",
+              kBusyHost, launch_bound},
     FaultKind{"code.recompile", "torch.compile compiles again every few steps (:moving, :every)", kAny, recompile},
-    FaultKind{"code.kernel_variance", "a rank's autotuner chose slower kernels for matrix products", {.transformer = true}, kernel_variance},
-    FaultKind{"config.math_mode", "matrix products in FP32 without tensor cores, on all ranks", {.transformer = true}, math_mode},
-    FaultKind{"gpu.allocator_retries", "the caching allocator frees and allocates again (cudaFree, cudaMalloc)", kAny, allocator},
+    FaultKind{"code.kernel_variance",
+              "a rank's autotuner chose slower kernels for matrix products",
+              {.transformer = true},
+              kernel_variance},
+    FaultKind{"config.math_mode",
+              "matrix products in FP32 without tensor cores, on all ranks",
+              {.transformer = true},
+              math_mode},
+    FaultKind{"gpu.allocator_retries", "the caching allocator frees and allocates again (cudaFree, cudaMalloc)", kAny,
+              allocator},
     FaultKind{"gpu.pinned_memory_churn", "pinned memory is allocated anew each step", kAny, pinned_churn},
-    FaultKind{"work.sequence_imbalance", "sequences of very different lengths, moving from replica to replica", {.transformer = true, .replicas = true}, sequence_imbalance},
-    FaultKind{"work.pipeline_imbalance", "the last pipeline stage has more layers", {.pipeline = true}, pipeline_imbalance},
+    FaultKind{"work.sequence_imbalance",
+              "sequences of very different lengths, moving from replica to replica",
+              {.transformer = true, .replicas = true},
+              sequence_imbalance},
+    FaultKind{
+        "work.pipeline_imbalance", "the last pipeline stage has more layers", {.pipeline = true}, pipeline_imbalance},
     FaultKind{"work.expert_imbalance", "a rank's experts get far more tokens", {.experts = true}, expert_imbalance},
     FaultKind{"work.batch_imbalance", "a replica is given more input, steadily", kReplicas, batch_imbalance},
     FaultKind{"work.step_repeated", "steps are repeated after numerical trouble (:every)", kAny, step_repeated},

@@ -26,10 +26,10 @@ struct GpuModel {
   double idle_watts = 0;
   double limit_watts = 0;
   double limit_celsius = 0;
-  int nvlinks = 0;                   ///< NVLink or xGMI links
-  double nvlink_bytes_per_s = 0;     ///< all links together, one way, as collectives reach it
+  int nvlinks = 0;                ///< NVLink or xGMI links
+  double nvlink_bytes_per_s = 0;  ///< all links together, one way, as collectives reach it
   int pcie_generation = 0;
-  double pcie_bytes_per_s = 0;       ///< sixteen lanes, one way, pinned memory
+  double pcie_bytes_per_s = 0;  ///< sixteen lanes, one way, pinned memory
 };
 
 /// V100, A100, H100, B200, MI300X, in this order.

@@ -32,8 +32,8 @@ constexpr std::array kShapes{
     Shape{{4, 1, 2, 4}, 1, Family::kMoe},    Shape{{8, 1, 1, 8}, 4, Family::kMoe},
     Shape{{1, 4, 1, 1}, 1, Family::kLlm},    Shape{{1, 8, 1, 1}, 1, Family::kLlm},
     Shape{{2, 4, 1, 1}, 2, Family::kLlm},    Shape{{1, 4, 2, 1}, 2, Family::kLlm},
-    Shape{{1, 4, 2, 1}, 1, Family::kLlm},
-    Shape{{8, 1, 1, 1}, 1, Family::kLlm},    Shape{{8, 1, 1, 1}, 4, Family::kLlm},
+    Shape{{1, 4, 2, 1}, 1, Family::kLlm},    Shape{{8, 1, 1, 1}, 1, Family::kLlm},
+    Shape{{8, 1, 1, 1}, 4, Family::kLlm},
 };
 
 bool meets(const Shape& shape, const JobNeeds& needs) {
@@ -45,6 +45,7 @@ bool meets(const Shape& shape, const JobNeeds& needs) {
   if (needs.transformer && shape.family == Family::kVision) return false;
   if (needs.tensor_parallel && (layout.tp < 4 || layout.world() / shape.hosts < layout.tp)) return false;
   if (needs.replicas && layout.dp < 2) return false;
+  if (needs.overlap && (layout.tp > 1 || layout.pp > 1 || shape.family == Family::kMoe)) return false;
   if (needs.fat_input && shape.family != Family::kVision) return false;
   return true;
 }
@@ -116,7 +117,8 @@ void draw_host_side(JobSpec& job, const JobNeeds& needs, Random& random) {
   job.workers = 2 * random.integer(1, 3);
   job.prefetch = random.integer(2, 4);
   job.load_share = random.uniform(0.25, 0.6);
-  job.input_bytes = job.family == Family::kVision ? 1e6 * random.integer(40, 120) : 8.0 * job.micro_batch * job.sequence;
+  job.input_bytes =
+      job.family == Family::kVision ? 1e6 * random.integer(40, 120) : 8.0 * job.micro_batch * job.sequence;
   if (needs.fat_input) job.input_bytes = 1e6 * random.integer(120, 260);
   job.op_us = random.uniform(7.5, 11);
   job.launch_us = random.uniform(3.6, 5.6);

@@ -27,16 +27,17 @@ struct Layout {
 /// What a fault asks of the job, so that it can act at all.
 struct JobNeeds {
   bool several_hosts = false;
-  int hosts = 1;              ///< at least
+  int hosts = 1;  ///< at least
   bool pipeline = false;
   bool experts = false;
-  bool transformer = false;   ///< attention whose work depends on the sequence
+  bool transformer = false;  ///< attention whose work depends on the sequence
   bool tensor_parallel = false;
-  bool fat_input = false;     ///< copies to the device that weigh
-  bool busy_host = false;     ///< host work that is not far below the device's
-  bool heavy_network = false; ///< collectives that compute does not hide
-  bool replicas = false;      ///< dp > 1
-  bool bonded = false;        ///< NICs are bonds of two ports
+  bool fat_input = false;      ///< copies to the device that weigh
+  bool busy_host = false;      ///< host work that is not far below the device's
+  bool heavy_network = false;  ///< collectives that compute does not hide
+  bool replicas = false;       ///< dp > 1
+  bool overlap = false;        ///< collectives run beside compute for much of a step, and hide behind it
+  bool bonded = false;         ///< NICs are bonds of two ports
 };
 
 /// A synthetic training job: everything that does not change in a window. Sizes are per rank.
@@ -60,9 +61,9 @@ struct JobSpec {
   int experts = 8;
   int image_side = 56;
   double weight_bytes = 2;
-  bool zero = false;         ///< gradients reduce-scattered, parameters gathered behind the optimizer
-  int bucket_layers = 2;     ///< layers whose gradients travel together
-  int sync_every = 1;        ///< steps from one reading of the loss to the next
+  bool zero = false;      ///< gradients reduce-scattered, parameters gathered behind the optimizer
+  int bucket_layers = 2;  ///< layers whose gradients travel together
+  int sync_every = 1;     ///< steps from one reading of the loss to the next
   int log_every = 1;
   int workers = 4;           ///< dataloader workers a rank
   int prefetch = 2;          ///< batches a worker prepares ahead
@@ -73,10 +74,10 @@ struct JobSpec {
   bool bonded = false;
   int cpus = 96;
   double cpu_hz = 2.8e9;
-  double op_us = 9;       ///< host time of an operator beside its launch
+  double op_us = 9;  ///< host time of an operator beside its launch
   double launch_us = 4.6;
-  int bf16_matrix = 1;    ///< 0: every matrix product in FP32 without tensor cores
-  int slices = 1;         ///< kernels that one element-wise operator is cut into
+  int bf16_matrix = 1;          ///< 0: every matrix product in FP32 without tensor cores
+  int slices = 1;               ///< kernels that one element-wise operator is cut into
   std::vector<double> silicon;  ///< speed of each rank's GPU, around 1
 
   [[nodiscard]] int world() const { return layout.world(); }

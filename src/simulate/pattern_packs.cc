@@ -50,6 +50,11 @@ Result<RankPattern> reduced(const Simulated& job, int rank, NameTable& names) {
   return pattern;
 }
 
+bool tells_of_device_or_process(const std::string& entity) {
+  return entity.find("/gpu ") != std::string::npos ||
+         (entity.starts_with("rank ") && entity.find('/') == std::string::npos);
+}
+
 /// Keeps what tells most, so that a million of them can be written and read.
 void trim(RankPattern& pattern, int world) {
   while (pattern.functions.size() > kFunctions) {
@@ -71,7 +76,8 @@ void trim(RankPattern& pattern, int world) {
     if (group.size == pattern.world_size || group.desc == "default_pg") group.size = world;
     group.ranks.clear();
   }
-  std::erase_if(pattern.signals, [](const SignalUse& signal) { return signal.mean == 0 || signal.entity.find('/') == std::string::npos; });
+  std::erase_if(pattern.signals,
+                [](const SignalUse& signal) { return signal.mean == 0 || !tells_of_device_or_process(signal.entity); });
   for (FunctionPattern& function : pattern.functions) function.step_exposed_us.clear();
   for (CollectiveSummary& collective : pattern.collectives) collective.step_total_us.clear();
   if (pattern.steps.size() > kSteps) pattern.steps.resize(kSteps);
@@ -193,10 +199,12 @@ Result<PackSummary> write_packs(const PackRequest& request, const PackSink& sink
       restamp(pattern, bad ? templates->faulty : templates->usual, rank, request.job.seed);
       pack += frame_record(RecordType::kPattern, encode_pattern(pattern));
     }
-    if (Status status = sink(fmt::format("pack-{:05}.eroica", first / request.ranks_per_pack), pack); !status) return status.error();
+    if (Status status = sink(fmt::format("pack-{:05}.eroica", first / request.ranks_per_pack), pack); !status)
+      return status.error();
     ++summary.packs;
   }
-  if (Status status = sink("names.eroica", frame_record(RecordType::kNames, encode_names(templates->names))); !status) return status.error();
+  if (Status status = sink("names.eroica", frame_record(RecordType::kNames, encode_names(templates->names))); !status)
+    return status.error();
   nlohmann::ordered_json json = nlohmann::ordered_json::parse(truth_text);
   if (templates->has_fault) {
     json["ranks"] = summary.faulty;

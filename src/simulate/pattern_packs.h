@@ -11,7 +11,7 @@ namespace eroica {
 
 /// Patterns of a job that is too large for traces.
 struct PackRequest {
-  SimulateRequest job;       ///< its ranks and layout are those of the small job that serves as the template
+  SimulateRequest job;  ///< its ranks and layout are those of the small job that serves as the template
   int ranks = 100'000;
   int ranks_per_pack = 1000;
 };

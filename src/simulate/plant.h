@@ -15,19 +15,19 @@ enum class ClockReason : uint8_t { kNone, kThermal, kPower, kBrake, kSyncBoost, 
 
 /// State of one GPU. The defaults are a healthy one.
 struct GpuState {
-  double clock = 1;               ///< of the usual one, while it is held down
-  double duty = 1;                ///< share of the time in which it is held down
+  double clock = 1;  ///< of the usual one, while it is held down
+  double duty = 1;   ///< share of the time in which it is held down
   int64_t duty_period_ns = 400'000'000;
   ClockReason reason = ClockReason::kNone;
-  double hidden_speed = 1;        ///< slower than its clock says
-  double memory = 1;              ///< bandwidth
-  double foreign_share = 0;       ///< of its time slices that go to another process
-  double pcie = 1;                ///< bandwidth
+  double hidden_speed = 1;   ///< slower than its clock says
+  double memory = 1;         ///< bandwidth
+  double foreign_share = 0;  ///< of its time slices that go to another process
+  double pcie = 1;           ///< bandwidth
   double pcie_jitter = 0;
-  double nvlink = 1;              ///< bandwidth
+  double nvlink = 1;  ///< bandwidth
   double power_limit = 1;
-  double celsius = -1;            ///< −1: what follows from the power
-  int pcie_generation = 0;        ///< 0: the model's
+  double celsius = -1;      ///< −1: what follows from the power
+  int pcie_generation = 0;  ///< 0: the model's
   int pcie_width = 16;
   int nvlinks_down = 0;
   int remapped_rows = 0;
@@ -52,30 +52,30 @@ struct ProcessState {
   double load = 1;                ///< time that a worker needs for a batch, times the usual
   double load_io = 0.15;          ///< share of it in which it waits for storage
   double remote_numa = 0.03;
-  double stall_per_launch_us = 0; ///< memory management of the kernel that hits one launch in `stall_every`
+  double stall_per_launch_us = 0;  ///< memory management of the kernel that hits one launch in `stall_every`
   int stall_every = 12;
-  int allowed_cpus = 0;           ///< 0: half of the host's
-  int threads = 0;                ///< 0: the usual
-  double extra_run = 0;           ///< cores that its other threads burn
-  double extra_wait = 0;          ///< cores that they wait for
+  int allowed_cpus = 0;   ///< 0: half of the host's
+  int threads = 0;        ///< 0: the usual
+  double extra_run = 0;   ///< cores that its other threads burn
+  double extra_wait = 0;  ///< cores that they wait for
   double refaults_per_s = 1;
   double major_faults_per_s = 0.2;
   double limit_hits_per_s = 0;
   double alloc_retries_per_s = 0;
   double disk_read = 0;
-  double overlap_cost = 0.03;     ///< how much collectives slow down kernels beside them
+  double overlap_cost = 0.03;  ///< how much collectives slow down kernels beside them
   double launch_slowdown = 1;
-  std::string env_key, env_value; ///< differs from the others
-  std::string torch;              ///< differs from the others
+  std::string env_key, env_value;  ///< differs from the others
+  std::string torch;               ///< differs from the others
 };
 
 struct NicState {
   double rate = 1;
-  double negotiated = 1;   ///< speed as told, of the usual
-  int members_up = 2;      ///< of a bond
-  double flap_per_s = 0;   ///< losses of the link
+  double negotiated = 1;  ///< speed as told, of the usual
+  int members_up = 2;     ///< of a bond
+  double flap_per_s = 0;  ///< losses of the link
   double flap_outage_s = 0;
-  double varying = 0;      ///< how much the rate changes from moment to moment
+  double varying = 0;  ///< how much the rate changes from moment to moment
   double pause_per_s = 0;
   double cnp_per_s = 3;
   double error_per_s = 0;
@@ -104,30 +104,30 @@ struct HostState {
   double disk_busy = 0.012;
   double disk_read = 5e5;
   int foreign_gpu_processes = 0;  ///< per GPU that is shared
-  std::string driver;  ///< differs from the others
+  std::string driver;             ///< differs from the others
   std::string kernel;
   std::string nccl;
 };
 
 /// Something that happens in a rank's program at certain steps.
 enum class DeedKind : uint8_t {
-  kSlowFunction,    ///< Python work in a function of the project
-  kSlowFrame,       ///< Python work inside library frames
-  kLogging,         ///< writes to a stream
-  kDeviceSync,      ///< `.item()` in layers
-  kGarbage,         ///< a pause of the interpreter
+  kSlowFunction,  ///< Python work in a function of the project
+  kSlowFrame,     ///< Python work inside library frames
+  kLogging,       ///< writes to a stream
+  kDeviceSync,    ///< `.item()` in layers
+  kGarbage,       ///< a pause of the interpreter
   kRecompile,
   kAllocatorRetry,
   kPinnedChurn,
   kCheckpoint,
-  kKernelVariant,   ///< a product runs through a slower kernel
-  kRepeatStep,      ///< forward and backward once more
+  kKernelVariant,  ///< a product runs through a slower kernel
+  kRepeatStep,     ///< forward and backward once more
   kEvaluation,
   kHang,
   kDie,
   kStop,
   kMismatch,
-  kCpuOperator,     ///< an operator on the host, of the framework's thread pool
+  kCpuOperator,  ///< an operator on the host, of the framework's thread pool
 };
 struct Deed {
   DeedKind kind = DeedKind::kSlowFunction;
@@ -143,10 +143,10 @@ struct Deed {
 
 /// Work that is not the same on all ranks. Factors of a rank's usual work.
 struct WorkState {
-  double batch = 1;             ///< steadily
-  double sequence_spread = 0;   ///< between replicas, from micro-batch to micro-batch
-  double expert_skew = 0.06;    ///< tokens of experts
-  int hot_rank = -1;            ///< whose experts get more; −1: random
+  double batch = 1;            ///< steadily
+  double sequence_spread = 0;  ///< between replicas, from micro-batch to micro-batch
+  double expert_skew = 0.06;   ///< tokens of experts
+  int hot_rank = -1;           ///< whose experts get more; −1: random
   double hot_factor = 1;
 };
 
@@ -154,7 +154,7 @@ struct WorkState {
 struct NetworkState {
   std::string algorithm = "RING";
   std::string protocol = "SIMPLE";
-  double efficiency = 1;       ///< of bandwidth that the algorithm reaches
+  double efficiency = 1;  ///< of bandwidth that the algorithm reaches
   double latency = 1;
   int channels = 16;
   int pair_a = -1, pair_b = -1;  ///< hosts between which flows share a path
@@ -168,13 +168,13 @@ struct Plant {
   std::vector<GpuState> gpus;           ///< by rank
   std::vector<ProcessState> processes;  ///< by rank
   std::vector<HostState> hosts;
-  std::vector<WorkState> work;          ///< by rank
+  std::vector<WorkState> work;  ///< by rank
   std::vector<Deed> deeds;
   NetworkState network;
   std::vector<int> traces_missing;
-  std::vector<int> samples_missing;     ///< hosts
-  double clock_ppm_extra = 0;           ///< drift beyond the usual
-  bool residue = false;                 ///< a profiler that ended left its hooks in
+  std::vector<int> samples_missing;  ///< hosts
+  double clock_ppm_extra = 0;        ///< drift beyond the usual
+  bool residue = false;              ///< a profiler that ended left its hooks in
 };
 
 Plant healthy_plant(const JobSpec& job, const Dialect& dialect);

@@ -45,7 +45,9 @@ class LoopWriter {
   [[nodiscard]] bool last_stage() const { return stage_ == layout_.pp - 1; }
   [[nodiscard]] bool simple() const { return job_.family == Family::kVision; }
   [[nodiscard]] int layers() const { return job_.stage_layers[stage_]; }
-  [[nodiscard]] int members(int group) const { return group < 0 ? 1 : static_cast<int>(groups_.all[group].ranks.size()); }
+  [[nodiscard]] int members(int group) const {
+    return group < 0 ? 1 : static_cast<int>(groups_.all[group].ranks.size());
+  }
 
   void write_step(int step) {
     w_.set_step(step);
@@ -177,8 +179,8 @@ class LoopWriter {
 
   [[nodiscard]] std::string dims(double a, double b, double c) const {
     if (!look_.record_shapes) return {};
-    return fmt::format("[[{}, {}], [{}, {}]]", static_cast<int64_t>(a), static_cast<int64_t>(b), static_cast<int64_t>(b),
-                       static_cast<int64_t>(c));
+    return fmt::format("[[{}, {}], [{}, {}]]", static_cast<int64_t>(a), static_cast<int64_t>(b),
+                       static_cast<int64_t>(b), static_cast<int64_t>(c));
   }
   [[nodiscard]] std::string dims(double a, double b) const {
     if (!look_.record_shapes) return {};
@@ -193,7 +195,9 @@ class LoopWriter {
     return {role, 2 * elements, 2 * elements * passes, dims(tokens(), elements / std::max(1.0, tokens()))};
   }
 
-  void gemm(std::string_view op, double rows, double inner, double columns) { w_.op(op, product(Role::kGemm, rows, inner, columns)); }
+  void gemm(std::string_view op, double rows, double inner, double columns) {
+    w_.op(op, product(Role::kGemm, rows, inner, columns));
+  }
   void gemm_back(double rows, double inner, double columns) {
     w_.backward_op("MmBackward0", "aten::mm",
                    {product(Role::kGemmInput, rows, columns, inner), product(Role::kGemmWeight, inner, rows, columns)});
@@ -262,7 +266,9 @@ class LoopWriter {
                           .wire_bytes = (n - 1) / n * elements * job_.weight_bytes});
   }
 
-  int32_t gather_layer() { return groups_.data[rank_] < 0 ? kNoKernel : gather(groups_.data[rank_], layer_parameters() / layout_.dp); }
+  int32_t gather_layer() {
+    return groups_.data[rank_] < 0 ? kNoKernel : gather(groups_.data[rank_], layer_parameters() / layout_.dp);
+  }
 
   void shuffle_tokens(double share) {
     const int group = groups_.expert[rank_];
@@ -289,7 +295,8 @@ class LoopWriter {
     w_.op("aten::native_layer_norm", elementwise(Role::kNorm, t * h, 2));
     gemm("aten::mm", t, h, 3 * h / layout_.tp);
     w_.op("aten::mul", elementwise(Role::kRope, 2 * t * h / layout_.tp, 2));
-    w_.op("aten::_flash_attention_forward", {Role::kAttention, attention_flops(), 8 * t * h / layout_.tp, dims(t, h / layout_.tp)});
+    w_.op("aten::_flash_attention_forward",
+          {Role::kAttention, attention_flops(), 8 * t * h / layout_.tp, dims(t, h / layout_.tp)});
     gemm("aten::mm", t, h / layout_.tp, h);
     tensor_reduce();
     w_.op("aten::add", elementwise(Role::kAdd, t * h, 3));
@@ -323,23 +330,27 @@ class LoopWriter {
       w_.backward_op("IndexAddBackward0", "aten::index_select", {elementwise(Role::kIndex, 2 * t * h, 2)});
       shuffle_tokens(share);
       gemm_back(2 * t * share, inner_size() / 2 / layout_.tp, h);
-      w_.backward_op("SiluBackward0", "aten::silu_backward", {elementwise(Role::kActivation, 2 * t * share * inner_size() / 2 / layout_.tp, 3)});
+      w_.backward_op("SiluBackward0", "aten::silu_backward",
+                     {elementwise(Role::kActivation, 2 * t * share * inner_size() / 2 / layout_.tp, 3)});
       gemm_back(2 * t * share, h, inner_size() / 2 / layout_.tp);
       shuffle_tokens(share);
       w_.backward_op("IndexSelectBackward0", "aten::index_add_", {elementwise(Role::kIndex, 2 * t * h, 3)});
     } else {
       gemm_back(t, inner_size() / layout_.tp, h);
-      w_.backward_op("SiluBackward0", "aten::silu_backward", {elementwise(Role::kActivation, t * inner_size() / layout_.tp, 3)});
+      w_.backward_op("SiluBackward0", "aten::silu_backward",
+                     {elementwise(Role::kActivation, t * inner_size() / layout_.tp, 3)});
       gemm_back(t, h, inner_size() / layout_.tp);
     }
     tensor_reduce();
-    w_.backward_op("NativeLayerNormBackward0", "aten::native_layer_norm_backward", {elementwise(Role::kNormBack, t * h, 4)});
+    w_.backward_op("NativeLayerNormBackward0", "aten::native_layer_norm_backward",
+                   {elementwise(Role::kNormBack, t * h, 4)});
     gemm_back(t, h / layout_.tp, h);
     w_.backward_op("FlashAttentionBackward0", "aten::_flash_attention_backward",
                    {{Role::kAttentionBack, 2.5 * attention_flops(), 16 * t * h / layout_.tp, dims(t, h / layout_.tp)}});
     gemm_back(t, h, 3 * h / layout_.tp);
     tensor_reduce();
-    w_.backward_op("NativeLayerNormBackward0", "aten::native_layer_norm_backward", {elementwise(Role::kNormBack, t * h, 4)});
+    w_.backward_op("NativeLayerNormBackward0", "aten::native_layer_norm_backward",
+                   {elementwise(Role::kNormBack, t * h, 4)});
   }
 
   double images() const { return amount_.tokens * job_.micro_batch; }
@@ -349,8 +360,8 @@ class LoopWriter {
     const double bytes = 2 * image_pixels() * job_.hidden / 2;
     std::string shape;
     if (look_.record_shapes) {
-      shape = fmt::format("[[{}, {}, {}, {}], [{}, {}, 3, 3]]", static_cast<int64_t>(images()), job_.hidden, job_.image_side,
-                          job_.image_side, job_.hidden, job_.hidden);
+      shape = fmt::format("[[{}, {}, {}, {}], [{}, {}, 3, 3]]", static_cast<int64_t>(images()), job_.hidden,
+                          job_.image_side, job_.image_side, job_.hidden, job_.hidden);
     }
     return {role, flops, bytes, shape};
   }
@@ -368,7 +379,8 @@ class LoopWriter {
     w_.backward_op("AddBackward0", "aten::add", {elementwise(Role::kAdd, elements, 3)});
     for (const double size : {0.25, 1.0, 0.25}) {
       w_.backward_op("ReluBackward0", "aten::threshold_backward", {elementwise(Role::kActivation, elements, 3)});
-      w_.backward_op("CudnnBatchNormBackward0", "aten::cudnn_batch_norm_backward", {elementwise(Role::kBatchNormBack, elements, 4)});
+      w_.backward_op("CudnnBatchNormBackward0", "aten::cudnn_batch_norm_backward",
+                     {elementwise(Role::kBatchNormBack, elements, 4)});
       w_.backward_op("ConvolutionBackward0", "aten::convolution_backward",
                      {conv(Role::kConvolutionInput, size), conv(Role::kConvolutionWeight, size)});
     }
@@ -412,7 +424,8 @@ class LoopWriter {
       }
     }
     if (first_stage() && !simple()) {
-      w_.backward_op("EmbeddingBackward0", "aten::embedding_dense_backward", {elementwise(Role::kEmbeddingBack, activation_elements(), 3)});
+      w_.backward_op("EmbeddingBackward0", "aten::embedding_dense_backward",
+                     {elementwise(Role::kEmbeddingBack, activation_elements(), 3)});
     }
     w_.thread(0);
     w_.work_us(20);
@@ -424,12 +437,14 @@ class LoopWriter {
 
   void head_back() {
     if (simple()) {
-      w_.backward_op("LogSoftmaxBackward0", "aten::_log_softmax_backward_data", {elementwise(Role::kSoftmaxBack, images() * 1000, 2)});
+      w_.backward_op("LogSoftmaxBackward0", "aten::_log_softmax_backward_data",
+                     {elementwise(Role::kSoftmaxBack, images() * 1000, 2)});
       gemm_back(images(), job_.hidden * 8, 1000);
       return;
     }
     const double columns = job_.vocabulary / layout_.tp;
-    w_.backward_op("LogSoftmaxBackward0", "aten::_log_softmax_backward_data", {elementwise(Role::kSoftmaxBack, tokens() * columns, 3)});
+    w_.backward_op("LogSoftmaxBackward0", "aten::_log_softmax_backward_data",
+                   {elementwise(Role::kSoftmaxBack, tokens() * columns, 3)});
     gemm_back(tokens(), job_.hidden, columns);
   }
 
@@ -441,8 +456,10 @@ class LoopWriter {
   }
 
   [[nodiscard]] double own_parameters() const {
-    const double total = layers() * layer_parameters() +
-                         (simple() ? 0 : (first_stage() + last_stage()) * static_cast<double>(job_.vocabulary) * job_.hidden / layout_.tp);
+    const double total =
+        layers() * layer_parameters() +
+        (simple() ? 0
+                  : (first_stage() + last_stage()) * static_cast<double>(job_.vocabulary) * job_.hidden / layout_.tp);
     return job_.zero || job_.family == Family::kFsdp ? total / layout_.dp : total;
   }
 
@@ -450,7 +467,8 @@ class LoopWriter {
     w_.begin(SpanKind::kPython, "torch/nn/utils/clip_grad.py(206): clip_grad_norm_");
     w_.work_us(10);
     w_.op("aten::_foreach_norm", {Role::kGradientNorm, own_parameters() * 2, own_parameters() * 2, {}});
-    if (job_.world() > 1 && (layout_.tp > 1 || layout_.pp > 1 || job_.family == Family::kFsdp)) w_.wait_for(all_reduce(0, 1, "Float", 4));
+    if (job_.world() > 1 && (layout_.tp > 1 || layout_.pp > 1 || job_.family == Family::kFsdp))
+      w_.wait_for(all_reduce(0, 1, "Float", 4));
     w_.end();
   }
 
@@ -462,7 +480,8 @@ class LoopWriter {
     w_.work_us(20);
     constexpr int kPieces = 4;
     for (int i = 0; i < kPieces; ++i) {
-      w_.op("aten::_fused_adamw_", {Role::kOptimizer, own_parameters() * 8 / kPieces, own_parameters() * 14 / kPieces, {}});
+      w_.op("aten::_fused_adamw_",
+            {Role::kOptimizer, own_parameters() * 8 / kPieces, own_parameters() * 14 / kPieces, {}});
     }
     w_.end();
     if (job_.zero && groups_.data[rank_] >= 0) w_.wait_for(gather(groups_.data[rank_], own_parameters()));

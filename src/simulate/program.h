@@ -33,21 +33,21 @@ struct Communicator {
 enum class SpanKind : uint8_t { kPython, kOperator, kAnnotation, kRuntime };
 
 enum class Do : uint8_t {
-  kBegin,    ///< a span begins: name, span
-  kEnd,      ///< the innermost one of this thread ends
-  kWork,     ///< the thread works for `ns`
-  kIo,       ///< the thread waits for storage or a peer for `ns`
-  kPause,    ///< the interpreter collects garbage for `ns`
-  kDriver,   ///< a call into the driver that launches nothing: name, `ns`
-  kLaunch,   ///< a call that launches kernel `index`: name, `ns`
-  kSync,     ///< a call that waits for all kernels so far: name
-  kFetch,    ///< the next batch from the workers
-  kThread,   ///< who goes on: index 0 main, 1 autograd
-  kStep,     ///< step `index` begins
+  kBegin,   ///< a span begins: name, span
+  kEnd,     ///< the innermost one of this thread ends
+  kWork,    ///< the thread works for `ns`
+  kIo,      ///< the thread waits for storage or a peer for `ns`
+  kPause,   ///< the interpreter collects garbage for `ns`
+  kDriver,  ///< a call into the driver that launches nothing: name, `ns`
+  kLaunch,  ///< a call that launches kernel `index`: name, `ns`
+  kSync,    ///< a call that waits for all kernels so far: name
+  kFetch,   ///< the next batch from the workers
+  kThread,  ///< who goes on: index 0 main, 1 autograd
+  kStep,    ///< step `index` begins
   kFetchEnd,
-  kHang,     ///< never goes on
-  kDie,      ///< the process ends
-  kStop,     ///< the process is stopped by a signal
+  kHang,  ///< never goes on
+  kDie,   ///< the process ends
+  kStop,  ///< the process is stopped by a signal
 };
 
 struct Instruction {
@@ -55,7 +55,7 @@ struct Instruction {
   SpanKind span = SpanKind::kPython;
   uint16_t step = 0;
   uint32_t name = 0;
-  uint32_t index = 0;  ///< kernel, step or thread; of operators the input shapes' text (0: none)
+  uint32_t index = 0;       ///< kernel, step or thread; of operators the input shapes' text (0: none)
   int32_t collective = -1;  ///< of the spans that issue one
   int64_t ns = 0;
 };
@@ -67,13 +67,13 @@ inline constexpr int32_t kNoKernel = -1;
 struct Kernel {
   uint32_t name = 0;
   KernelKind kind = KernelKind::kCompute;
-  uint8_t lane = 0;              ///< index of the stream among the rank's lanes
+  uint8_t lane = 0;  ///< index of the stream among the rank's lanes
   uint16_t step = 0;
-  int64_t ns = 0;                ///< on a healthy device of this model, this time's noise included
-  float bound_by_clock = 1;      ///< share of the time that grows when the clock falls; the rest is memory's
+  int64_t ns = 0;                      ///< on a healthy device of this model, this time's noise included
+  float bound_by_clock = 1;            ///< share of the time that grows when the clock falls; the rest is memory's
   float sm = 0, tensor = 0, dram = 0;  ///< use while it runs
   uint32_t grid = 1, block = 128;
-  uint64_t bytes = 0;            ///< of copies
+  uint64_t bytes = 0;  ///< of copies
   int32_t collective = -1;
   std::array<int32_t, 3> after{kNoKernel, kNoKernel, kNoKernel};  ///< kernels of this rank that must have ended
 };
@@ -88,8 +88,8 @@ struct CollectiveCall {
   uint32_t dtype = 0;
   uint64_t in_elements = 0;
   uint64_t out_elements = 0;
-  double wire_bytes = 0;    ///< that this rank sends or receives
-  int32_t source = -1;      ///< ranks in the group, of send and recv
+  double wire_bytes = 0;  ///< that this rank sends or receives
+  int32_t source = -1;    ///< ranks in the group, of send and recv
   int32_t destination = -1;
   int64_t sequence = 0;
 };

@@ -28,9 +28,7 @@ class Random {
   double uniform() { return static_cast<double>(next() >> 11) * 0x1.0p-53; }
   double uniform(double low, double high) { return low + (high - low) * uniform(); }
   /// In [low, high], both included.
-  int integer(int low, int high) {
-    return low + static_cast<int>(next() % (static_cast<uint64_t>(high - low) + 1));
-  }
+  int integer(int low, int high) { return low + static_cast<int>(next() % (static_cast<uint64_t>(high - low) + 1)); }
   bool chance(double probability) { return uniform() < probability; }
   double normal() {
     const double radius = std::sqrt(-2 * std::log(1 - uniform()));

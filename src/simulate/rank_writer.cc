@@ -14,13 +14,20 @@ bool is_matrix(KernelRole role) {
 /// Share of the matrix rate that this kind of kernel reaches.
 double reached(KernelRole role) {
   switch (role) {
-    case KernelRole::kAttention: return 0.72;
-    case KernelRole::kAttentionBack: return 0.6;
-    case KernelRole::kConvolution: return 0.62;
-    case KernelRole::kConvolutionInput: return 0.58;
-    case KernelRole::kConvolutionWeight: return 0.52;
-    case KernelRole::kGemmWeight: return 0.94;
-    default: return 1;
+    case KernelRole::kAttention:
+      return 0.72;
+    case KernelRole::kAttentionBack:
+      return 0.6;
+    case KernelRole::kConvolution:
+      return 0.62;
+    case KernelRole::kConvolutionInput:
+      return 0.58;
+    case KernelRole::kConvolutionWeight:
+      return 0.52;
+    case KernelRole::kGemmWeight:
+      return 0.94;
+    default:
+      return 1;
   }
 }
 
@@ -111,7 +118,8 @@ void RankWriter::launch_kernel(const KernelWork& work, uint32_t kernel_name_id) 
   Kernel kernel = make_kernel(work);
   kernel.name = kernel_name_id;
   if (is_matrix(work.role) && variant_ > 1) kernel.ns = round_ns(static_cast<double>(kernel.ns) * variant_);
-  for (size_t i = 0; i < std::min(pending_.size(), kernel.after.size()); ++i) kernel.after[i] = pending_[pending_.size() - 1 - i];
+  for (size_t i = 0; i < std::min(pending_.size(), kernel.after.size()); ++i)
+    kernel.after[i] = pending_[pending_.size() - 1 - i];
   pending_.clear();
   last_compute_ = static_cast<int32_t>(out_.kernels.size());
   push_launch(kernel, "cudaLaunchKernel", "");
@@ -127,7 +135,8 @@ void RankWriter::op(std::string_view name, const KernelWork& work) {
     begin(SpanKind::kOperator, name);
     if (!part.dims.empty()) out_.instructions.back().index = program_.names.id(part.dims);
     work_us(plant_.job.op_us);
-    const KernelRole role = matrix && variant_ > 1 && work.role == KernelRole::kGemm ? KernelRole::kSlowVariant : work.role;
+    const KernelRole role =
+        matrix && variant_ > 1 && work.role == KernelRole::kGemm ? KernelRole::kSlowVariant : work.role;
     launch_kernel(part, program_.names.id(kernel_name(gpu_, role, plant_.job.bf16_matrix == 0)));
     work_us(plant_.job.op_us * 0.4);
     end();
@@ -174,7 +183,8 @@ void RankWriter::item() {
   kernel.step = step_;
   kernel.bytes = 4;
   kernel.ns = round_ns(1700 * kernel_noise_.lognormal(0.05));
-  for (size_t i = 0; i < std::min(pending_.size(), kernel.after.size()); ++i) kernel.after[i] = pending_[pending_.size() - 1 - i];
+  for (size_t i = 0; i < std::min(pending_.size(), kernel.after.size()); ++i)
+    kernel.after[i] = pending_[pending_.size() - 1 - i];
   pending_.clear();
   push_launch(kernel, "cudaMemcpyAsync", "");
   sync("cudaStreamSynchronize");
@@ -219,8 +229,8 @@ int32_t RankWriter::collective(const CollectiveWork& work) {
   kernel.lane = lane(work.communicator, call.channel);
   kernel.step = step_;
   kernel.collective = static_cast<int32_t>(out_.calls.size());
-  kernel.name = program_.names.id(collective_kernel_name(plant_.dialect, work.kind, work.dtype, plant_.network.algorithm,
-                                                         plant_.network.protocol));
+  kernel.name = program_.names.id(
+      collective_kernel_name(plant_.dialect, work.kind, work.dtype, plant_.network.algorithm, plant_.network.protocol));
   kernel.grid = plant_.network.channels;
   kernel.block = 544;
   kernel.after[0] = last_compute_;

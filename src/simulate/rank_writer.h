@@ -40,7 +40,7 @@ class RankWriter {
 
   void begin(SpanKind span, std::string_view name);
   void end();
-  void work_us(double us);           ///< with noise
+  void work_us(double us);            ///< with noise
   void extra_ns(Do what, double ns);  ///< without
   void driver(std::string_view name, double us);
   void launch_kernel(const KernelWork& work, uint32_t kernel_name);

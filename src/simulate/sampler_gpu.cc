@@ -83,14 +83,17 @@ void add_transfers(GpuUse& use, const SamplerScene& scene, int rank) {
 double held_share(const Plant& plant, int rank, int64_t t, int64_t period_ns) {
   constexpr int kPoints = 10;
   int held = 0;
-  for (int i = 0; i < kPoints; ++i) held += clock_held(plant, rank, std::max<int64_t>(0, t - period_ns + period_ns * i / kPoints));
+  for (int i = 0; i < kPoints; ++i)
+    held += clock_held(plant, rank, std::max<int64_t>(0, t - period_ns + period_ns * i / kPoints));
   return static_cast<double>(held) / kPoints;
 }
 
-double watts(const Plant& plant, const GpuModel& model, const GpuState& gpu, int rank, double sm, double tensor, double dram, int64_t t) {
+double watts(const Plant& plant, const GpuModel& model, const GpuState& gpu, int rank, double sm, double tensor,
+             double dram, int64_t t) {
   const double clock = clock_factor(plant, rank, t) * (gpu.hidden_speed < 1 ? 0.6 + 0.4 * gpu.hidden_speed : 1);
   const double busy = 0.24 * sm + 0.42 * std::min(1.0, tensor / 0.62) + 0.26 * dram;
-  double power = model.idle_watts + (model.limit_watts - model.idle_watts) * std::min(0.97, busy * 1.08) * clock * clock;
+  double power =
+      model.idle_watts + (model.limit_watts - model.idle_watts) * std::min(0.97, busy * 1.08) * clock * clock;
   const double cap = model.limit_watts * gpu.power_limit;
   if (gpu.reason == ClockReason::kPower && sm > 0.5) power = std::max(power, cap * 0.965);
   return std::min(power, cap);
@@ -102,7 +105,8 @@ void sample_gpu(SampleDocument& document, const SamplerScene& scene, int rank) {
   const Plant& plant = scene.plant;
   const GpuState& gpu = plant.gpus[rank];
   const GpuModel& model = plant.job.gpu_of(rank);
-  const std::string entity = fmt::format("host {}/gpu {}", plant.dialect.hosts[plant.job.host_of(rank)], plant.job.gpu_index(rank));
+  const std::string entity =
+      fmt::format("host {}/gpu {}", plant.dialect.hosts[plant.job.host_of(rank)], plant.job.gpu_index(rank));
   GpuUse use(scene.window, scene.fast_ns);
   add_kernels(use, scene, rank);
   add_transfers(use, scene, rank);
@@ -125,10 +129,14 @@ void sample_gpu(SampleDocument& document, const SamplerScene& scene, int rank) {
   };
   const auto constant = [](double value) { return [value](size_t, int64_t) { return value; }; };
   const auto use_of = [&](const Bins& bins) {
-    return [&bins, &random](size_t k, int64_t) { return std::clamp(sensed(random, bins.mean(std::min(k, bins.size() - 1)), 0.012), 0.0, 1.0); };
+    return [&bins, &random](size_t k, int64_t) {
+      return std::clamp(sensed(random, bins.mean(std::min(k, bins.size() - 1)), 0.012), 0.0, 1.0);
+    };
   };
   const auto rate_of = [&](const Bins& bins, double idle) {
-    return [&bins, &random, idle](size_t k, int64_t) { return sensed(random, bins.mean(std::min(k, bins.size() - 1)), 0.015) + flicker(random, idle); };
+    return [&bins, &random, idle](size_t k, int64_t) {
+      return sensed(random, bins.mean(std::min(k, bins.size() - 1)), 0.015) + flicker(random, idle);
+    };
   };
   fast("gpu.sm_clock", "hz", [&](size_t, int64_t t) {
     const double jitter = gpu.reason == ClockReason::kLocked || random.chance(0.8) ? 0 : 15e6;
@@ -142,7 +150,8 @@ void sample_gpu(SampleDocument& document, const SamplerScene& scene, int rank) {
   double power = model.idle_watts;
   fast("gpu.power", "watts", [&](size_t k, int64_t t) {
     const size_t bin = std::min(k, use.sm.size() - 1);
-    const double now = watts(plant, model, gpu, rank, std::min(1.0, use.sm.mean(bin)), use.tensor.mean(bin), use.dram.mean(bin), t);
+    const double now =
+        watts(plant, model, gpu, rank, std::min(1.0, use.sm.mean(bin)), use.tensor.mean(bin), use.dram.mean(bin), t);
     power = k == 0 ? now : 0.45 * power + 0.55 * now;  // the sensor averages
     heat += power;
     return sensed(random, power, 0.008);
@@ -167,13 +176,22 @@ void sample_gpu(SampleDocument& document, const SamplerScene& scene, int rank) {
   fast("gpu.pcie_transmit", "bytes_per_s", rate_of(use.pcie_out, 0.8e6));
   slow("gpu.pcie_generation", "count", constant(gpu.pcie_generation > 0 ? gpu.pcie_generation : model.pcie_generation));
   slow("gpu.pcie_width", "count", constant(gpu.pcie_width));
-  slow("gpu.pcie_replay", "per_s", [&](size_t, int64_t) { return gpu.pcie_replay_per_s > 0 ? std::round(flicker(random, gpu.pcie_replay_per_s)) : 0.0; });
+  slow("gpu.pcie_replay", "per_s", [&](size_t, int64_t) {
+    return gpu.pcie_replay_per_s > 0 ? std::round(flicker(random, gpu.pcie_replay_per_s)) : 0.0;
+  });
   fast("gpu.nvlink_receive", "bytes_per_s", rate_of(use.nvlink_in, 0));
   fast("gpu.nvlink_transmit", "bytes_per_s", rate_of(use.nvlink_out, 0));
   slow("gpu.nvlink_up", "count", constant(model.nvlinks - gpu.nvlinks_down));
-  slow("gpu.nvlink_error", "per_s", [&](size_t, int64_t) { return gpu.nvlink_error_per_s > 0 ? std::round(flicker(random, gpu.nvlink_error_per_s)) : 0.0; });
-  slow("gpu.ecc", "per_s", [&](size_t, int64_t) { return gpu.ecc_per_s > 0 ? std::round(flicker(random, gpu.ecc_per_s)) : 0.0; });
-  slow("gpu.xid", "per_s", [&](size_t, int64_t) { return random.chance(gpu.xid_per_s * 1e-9 * static_cast<double>(scene.slow_ns)) ? 1e9 / static_cast<double>(scene.slow_ns) : 0.0; });
+  slow("gpu.nvlink_error", "per_s", [&](size_t, int64_t) {
+    return gpu.nvlink_error_per_s > 0 ? std::round(flicker(random, gpu.nvlink_error_per_s)) : 0.0;
+  });
+  slow("gpu.ecc", "per_s",
+       [&](size_t, int64_t) { return gpu.ecc_per_s > 0 ? std::round(flicker(random, gpu.ecc_per_s)) : 0.0; });
+  slow("gpu.xid", "per_s", [&](size_t, int64_t) {
+    return random.chance(gpu.xid_per_s * 1e-9 * static_cast<double>(scene.slow_ns))
+               ? 1e9 / static_cast<double>(scene.slow_ns)
+               : 0.0;
+  });
   slow("gpu.remapped_rows", "count", constant(gpu.remapped_rows));
   slow("gpu.foreign_processes", "count", constant(gpu.foreign_share > 0 ? 1 : 0));
 }

@@ -27,20 +27,34 @@ HostUse use_of(const SamplerScene& scene, int rank) {
     int64_t end = part.end_ns;
     if (stopped >= 0) end = std::min(end, stopped);
     switch (part.activity) {
-      case HostActivity::kPause: use.pause.add(part.start_ns, end); [[fallthrough]];
+      case HostActivity::kPause:
+        use.pause.add(part.start_ns, end);
+        [[fallthrough]];
       case HostActivity::kRun:
-      case HostActivity::kSpin: use.run.add(part.start_ns, end); break;
-      case HostActivity::kWaitCpu: use.wait.add(part.start_ns, end); break;
-      case HostActivity::kThrottled: use.throttled.add(part.start_ns, end); break;
-      case HostActivity::kStorage: use.storage.add(part.start_ns, end); break;
-      case HostActivity::kSleep: use.asleep.add(part.start_ns, end); break;
+      case HostActivity::kSpin:
+        use.run.add(part.start_ns, end);
+        break;
+      case HostActivity::kWaitCpu:
+        use.wait.add(part.start_ns, end);
+        break;
+      case HostActivity::kThrottled:
+        use.throttled.add(part.start_ns, end);
+        break;
+      case HostActivity::kStorage:
+        use.storage.add(part.start_ns, end);
+        break;
+      case HostActivity::kSleep:
+        use.asleep.add(part.start_ns, end);
+        break;
     }
   }
   return use;
 }
 
 bool writes_snapshots(const Plant& plant, int rank) {
-  return std::ranges::any_of(plant.deeds, [&](const Deed& deed) { return deed.kind == DeedKind::kCheckpoint && (deed.rank < 0 || deed.rank == rank); });
+  return std::ranges::any_of(plant.deeds, [&](const Deed& deed) {
+    return deed.kind == DeedKind::kCheckpoint && (deed.rank < 0 || deed.rank == rank);
+  });
 }
 
 /// The window as far as the process lived.
@@ -62,7 +76,9 @@ void sample_workers(SampleDocument& document, const SamplerScene& scene, int ran
     }
     const std::string entity = fmt::format("rank {}/worker {}", rank, worker);
     const auto share = [&](double part) {
-      return [&, part](size_t k, int64_t) { return std::min(1.0, sensed(random, busy.mean(std::min(k, busy.size() - 1)) * part, 0.02)); };
+      return [&, part](size_t k, int64_t) {
+        return std::min(1.0, sensed(random, busy.mean(std::min(k, busy.size() - 1)) * part, 0.02));
+      };
     };
     document.series(entity, "cpu.run", "cores", window, scene.usual_ns, share(1 - process.load_io));
     document.series(entity, "io.blocked", "fraction", window, scene.usual_ns, share(process.load_io * 0.96));
@@ -87,7 +103,8 @@ void sample_threads(SampleDocument& document, const SamplerScene& scene, int ran
       return std::clamp(sensed(random, 0.04 + 0.55 * (moving.mean(bin) - waiting.mean(bin)), 0.05), 0.0, 1.0);
     });
     document.series(entity, "cpu.runnable_wait", "cores", window, scene.usual_ns, [&](size_t k, int64_t) {
-      return std::min(1.0, sensed(random, waiting.mean(std::min(k, waiting.size() - 1)), 0.04) + flicker(random, 0.003));
+      return std::min(1.0,
+                      sensed(random, waiting.mean(std::min(k, waiting.size() - 1)), 0.04) + flicker(random, 0.003));
     });
   }
   if (plant.processes[rank].gil > 0) {
@@ -96,7 +113,8 @@ void sample_threads(SampleDocument& document, const SamplerScene& scene, int ran
       const size_t bin = std::min(k, use.asleep.size() - 1);
       return std::min(1.0, sensed(random, use.asleep.mean(bin) * 0.97 + plant.processes[rank].gil * 0.3, 0.03));
     });
-    document.series(entity, "cpu.runnable_wait", "cores", window, scene.usual_ns, [&](size_t, int64_t) { return flicker(random, 0.006); });
+    document.series(entity, "cpu.runnable_wait", "cores", window, scene.usual_ns,
+                    [&](size_t, int64_t) { return flicker(random, 0.006); });
   }
 }
 
@@ -110,34 +128,59 @@ void sample_rank(SampleDocument& document, const SamplerScene& scene, int rank) 
   const int64_t stopped = scene.timeline.ranks[rank].stopped_ns;
   Random random(plant.job.seed, "rank samples", rank);
   const std::string entity = fmt::format("rank {}", rank);
-  const auto usual = [&](std::string_view metric, std::string_view unit, auto value) { document.series(entity, metric, unit, window, scene.usual_ns, value); };
-  const auto slow = [&](std::string_view metric, std::string_view unit, auto value) { document.series(entity, metric, unit, window, scene.slow_ns, value); };
+  const auto usual = [&](std::string_view metric, std::string_view unit, auto value) {
+    document.series(entity, metric, unit, window, scene.usual_ns, value);
+  };
+  const auto slow = [&](std::string_view metric, std::string_view unit, auto value) {
+    document.series(entity, metric, unit, window, scene.slow_ns, value);
+  };
   const auto at = [](const Bins& bins, size_t k) { return bins.mean(std::min(k, bins.size() - 1)); };
   const auto alive = [&](int64_t t) { return stopped < 0 || t < stopped ? 1.0 : 0.0; };
 
-  usual("cpu.main_thread_run", "fraction", [&](size_t k, int64_t) { return std::min(1.0, sensed(random, at(use.run, k), 0.006)); });
-  usual("cpu.main_thread_runnable_wait", "fraction", [&](size_t k, int64_t t) { return std::min(1.0, sensed(random, at(use.wait, k), 0.02) + alive(t) * flicker(random, 0.003)); });
+  usual("cpu.main_thread_run", "fraction",
+        [&](size_t k, int64_t) { return std::min(1.0, sensed(random, at(use.run, k), 0.006)); });
+  usual("cpu.main_thread_runnable_wait", "fraction", [&](size_t k, int64_t t) {
+    return std::min(1.0, sensed(random, at(use.wait, k), 0.02) + alive(t) * flicker(random, 0.003));
+  });
   usual("cpu.run", "cores", [&](size_t k, int64_t t) {
     const double others = process.quota_cores > 0 ? 0.3 * at(use.run, k) : 0.34 + process.extra_run;
     const double held = process.gil > 0 ? at(use.asleep, k) * 0.97 : 0;
     return sensed(random, at(use.run, k) + held + alive(t) * others, 0.03);
   });
-  usual("cpu.runnable_wait", "cores", [&](size_t k, int64_t t) { return sensed(random, at(use.wait, k), 0.03) * 1.15 + alive(t) * (flicker(random, 0.008) + flicker(random, process.extra_wait)); });
+  usual("cpu.runnable_wait", "cores", [&](size_t k, int64_t t) {
+    return sensed(random, at(use.wait, k), 0.03) * 1.15 +
+           alive(t) * (flicker(random, 0.008) + flicker(random, process.extra_wait));
+  });
   usual("cpu.throttled", "fraction", [&](size_t k, int64_t) { return at(use.throttled, k); });
-  slow("cpu.allowed", "count", [&](size_t, int64_t) { return process.allowed_cpus > 0 ? process.allowed_cpus : plant.job.cpus / 2.0; });
-  slow("cpu.remote_numa", "fraction", [&](size_t, int64_t) { return std::min(1.0, sensed(random, process.remote_numa, 0.1)); });
-  slow("process.threads", "count", [&](size_t, int64_t) { return process.threads > 0 ? process.threads : 58 + rank % 5; });
-  usual("io.blocked", "fraction", [&](size_t k, int64_t) { return std::min(1.0, sensed(random, at(use.storage, k) * 0.96, 0.02) + flicker(random, 0.0008)); });
-  usual("python.gc", "fraction", [&](size_t k, int64_t t) { return at(use.pause, k) + alive(t) * flicker(random, 0.00025); });
+  slow("cpu.allowed", "count",
+       [&](size_t, int64_t) { return process.allowed_cpus > 0 ? process.allowed_cpus : plant.job.cpus / 2.0; });
+  slow("cpu.remote_numa", "fraction",
+       [&](size_t, int64_t) { return std::min(1.0, sensed(random, process.remote_numa, 0.1)); });
+  slow("process.threads", "count",
+       [&](size_t, int64_t) { return process.threads > 0 ? process.threads : 58 + rank % 5; });
+  usual("io.blocked", "fraction", [&](size_t k, int64_t) {
+    return std::min(1.0, sensed(random, at(use.storage, k) * 0.96, 0.02) + flicker(random, 0.0008));
+  });
+  usual("python.gc", "fraction",
+        [&](size_t k, int64_t t) { return at(use.pause, k) + alive(t) * flicker(random, 0.00025); });
   const double resident = 1e9 * random.uniform(6, 12);
-  slow("memory.rss", "bytes", [&](size_t k, int64_t) { return std::round(resident + 3e5 * static_cast<double>(k) + random.uniform(0, 4e5)); });
+  slow("memory.rss", "bytes",
+       [&](size_t k, int64_t) { return std::round(resident + 3e5 * static_cast<double>(k) + random.uniform(0, 4e5)); });
   slow("memory.major_faults", "per_s", [&](size_t, int64_t) { return flicker(random, process.major_faults_per_s); });
-  slow("memory.refaults", "per_s", [&](size_t, int64_t) { return std::round(flicker(random, process.refaults_per_s)); });
-  slow("memory.limit_hits", "per_s", [&](size_t, int64_t) { return process.limit_hits_per_s > 0 ? std::round(flicker(random, process.limit_hits_per_s)) : 0.0; });
-  usual("disk.read", "bytes_per_s", [&](size_t, int64_t) { return process.disk_read > 0 ? flicker(random, process.disk_read) : 0.0; });
+  slow("memory.refaults", "per_s",
+       [&](size_t, int64_t) { return std::round(flicker(random, process.refaults_per_s)); });
+  slow("memory.limit_hits", "per_s", [&](size_t, int64_t) {
+    return process.limit_hits_per_s > 0 ? std::round(flicker(random, process.limit_hits_per_s)) : 0.0;
+  });
+  usual("disk.read", "bytes_per_s",
+        [&](size_t, int64_t) { return process.disk_read > 0 ? flicker(random, process.disk_read) : 0.0; });
   const bool saves = writes_snapshots(plant, rank);
-  usual("disk.write", "bytes_per_s", [&](size_t k, int64_t) { return flicker(random, 1e5) + (saves ? sensed(random, at(use.storage, k) * 1.4e9, 0.05) : 0); });
-  slow("gpu.alloc_retries", "per_s", [&](size_t, int64_t) { return process.alloc_retries_per_s > 0 ? std::round(flicker(random, process.alloc_retries_per_s)) : 0.0; });
+  usual("disk.write", "bytes_per_s", [&](size_t k, int64_t) {
+    return flicker(random, 1e5) + (saves ? sensed(random, at(use.storage, k) * 1.4e9, 0.05) : 0);
+  });
+  slow("gpu.alloc_retries", "per_s", [&](size_t, int64_t) {
+    return process.alloc_retries_per_s > 0 ? std::round(flicker(random, process.alloc_retries_per_s)) : 0.0;
+  });
   sample_workers(document, scene, rank, random);
   sample_threads(document, scene, rank, use, random);
 }

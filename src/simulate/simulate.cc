@@ -79,7 +79,11 @@ JobSpec suitable_job(const SimulateRequest& request, const JobNeeds& needs) {
     const bool idle_host = needs.busy_host && facts.step_ns > 1.9 * facts.host_ns;
     const bool idle_network = needs.heavy_network && job.hosts > 1 && facts.communication_ns < 0.5 * facts.step_ns;
     const bool idle_links = needs.tensor_parallel && facts.nvlink_ns < 0.25 * facts.step_ns;
-    if (!idle_host && !idle_network && !idle_links) break;
+    const double exchanged = facts.communication_ns / facts.step_ns;
+    const bool odd_overlap = needs.overlap && job.hosts > 1 && (exchanged < 0.3 || exchanged > 0.7);
+    if (!idle_host && !idle_network && !idle_links && !odd_overlap) break;
+    if (odd_overlap && exchanged < 0.3) job.nic_bits_per_s = std::max(12.5e9, job.nic_bits_per_s / 2);
+    if (odd_overlap && exchanged > 0.7) job.micro_batch *= 2;
     if (idle_network) job.nic_bits_per_s = std::max(25e9, job.nic_bits_per_s / 2);
     if (idle_links && facts.step_ns < 2 * facts.host_ns) {
       job.micro_batch *= 2;
@@ -107,7 +111,8 @@ Result<Simulated> simulate(const SimulateRequest& request) {
   const Plant healthy = healthy_plant(job, draw_dialect(job));
   for (const int rank : request.dropped_ranks) {
     if (rank < 0 || rank >= job.world()) {
-      return Error{Error::Kind::kInvalid, fmt::format("there is no rank {} to drop: the job has {}", rank, job.world())};
+      return Error{Error::Kind::kInvalid,
+                   fmt::format("there is no rank {} to drop: the job has {}", rank, job.world())};
     }
   }
 
@@ -134,7 +139,8 @@ Result<Simulated> simulate(const SimulateRequest& request) {
     result.truth.healthy_step_ms = step_ns(usual.timeline) / 1e6;
     if (request.with_baseline) {
       auto files = write_bundle(healthy, usual.program, usual.timeline, request, "baseline/");
-      result.files.insert(result.files.end(), std::make_move_iterator(files.begin()), std::make_move_iterator(files.end()));
+      result.files.insert(result.files.end(), std::make_move_iterator(files.begin()),
+                          std::make_move_iterator(files.end()));
     }
   }
   result.truth.slowdown = result.truth.healthy_step_ms > 0 ? result.truth.step_ms / result.truth.healthy_step_ms : 1;

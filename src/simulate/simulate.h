@@ -13,12 +13,12 @@ namespace eroica {
 /// What is to be simulated. The same request gives the same bytes.
 struct SimulateRequest {
   uint64_t seed = 1;
-  std::vector<FaultWish> faults;  ///< none: a healthy job
-  std::optional<double> strength; ///< of faults that name none; default: drawn from the seed
+  std::vector<FaultWish> faults;   ///< none: a healthy job
+  std::optional<double> strength;  ///< of faults that name none; default: drawn from the seed
   JobWishes wishes;
   std::vector<std::string> dropped_signals;  ///< globs over metric names
   std::vector<int> dropped_ranks;            ///< write no trace
-  bool with_baseline = false;     ///< also the same job without the faults
+  bool with_baseline = false;                ///< also the same job without the faults
 };
 
 struct SimulatedFile {

@@ -81,13 +81,14 @@ class TraceWriter {
   int first_python_ = 0;
   int autograd_tid_ = 0;
   JsonText out_;
-  std::vector<int> external_;          // of each span: its own, or of the operator around it
-  std::vector<int> kernel_external_;   // of each kernel's launch
+  std::vector<int> external_;         // of each span: its own, or of the operator around it
+  std::vector<int> kernel_external_;  // of each kernel's launch
   std::vector<int64_t> launch_ns_;
   std::vector<int> launch_tid_;
 };
 
-void TraceWriter::event(std::string_view category, std::string_view name, int pid, int tid, int64_t start, int64_t end) {
+void TraceWriter::event(std::string_view category, std::string_view name, int pid, int tid, int64_t start,
+                        int64_t end) {
   const int64_t from = reading(start);
   out_ << ",\n{\"ph\": \"X\", \"cat\": \"" << category << "\", \"name\": \"" << name << "\", \"pid\": " << pid
        << ", \"tid\": " << tid << ", \"ts\": ";
@@ -99,19 +100,24 @@ void TraceWriter::header() {
   const GpuModel& gpu = plant_.job.gpu_of(rank_);
   out_ << "{\n\"schemaVersion\": 1,\n\"deviceProperties\": [";
   for (int i = 0; i < plant_.job.gpus_per_host; ++i) {
-    out_ << (i == 0 ? "\n" : ",\n") << "{\"id\": " << i << ", \"name\": \"" << gpu.name << "\", \"totalGlobalMem\": " << gpu.memory_bytes
-         << ", \"computeMajor\": " << gpu.compute_major << ", \"computeMinor\": " << gpu.compute_minor
-         << ", \"maxThreadsPerBlock\": 1024, \"maxThreadsPerMultiprocessor\": 2048, \"regsPerBlock\": 65536, \"warpSize\": "
-         << gpu.warp << ", \"sharedMemPerBlock\": " << (look_.amd ? 65536 : 49152) << ", \"numSms\": " << gpu.multiprocessors << "}";
+    out_ << (i == 0 ? "\n" : ",\n") << "{\"id\": " << i << ", \"name\": \"" << gpu.name
+         << "\", \"totalGlobalMem\": " << gpu.memory_bytes << ", \"computeMajor\": " << gpu.compute_major
+         << ", \"computeMinor\": " << gpu.compute_minor
+         << ", \"maxThreadsPerBlock\": 1024, \"maxThreadsPerMultiprocessor\": 2048, \"regsPerBlock\": 65536, "
+            "\"warpSize\": "
+         << gpu.warp << ", \"sharedMemPerBlock\": " << (look_.amd ? 65536 : 49152)
+         << ", \"numSms\": " << gpu.multiprocessors << "}";
   }
   out_ << "\n],\n";
   if (look_.distributed_info) {
-    out_ << "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": " << rank_ << ", \"world_size\": " << plant_.job.world()
-         << ", \"pg_count\": " << program_.communicators.size() << ", \"pg_config\": [";
+    out_ << "\"distributedInfo\": {\"backend\": \"nccl\", \"rank\": " << rank_
+         << ", \"world_size\": " << plant_.job.world() << ", \"pg_count\": " << program_.communicators.size()
+         << ", \"pg_config\": [";
     for (size_t i = 0; i < program_.communicators.size(); ++i) {
       const Communicator& group = program_.communicators[i];
       out_ << (i == 0 ? "" : ", ") << "{\"pg_name\": \"" << group.name << "\", \"pg_desc\": \"" << group.desc
-           << "\", \"backend_config\": \"cuda:nccl\", \"pg_size\": " << group.ranks.size() << ", \"ranks\": " << join(group.ranks) << "}";
+           << "\", \"backend_config\": \"cuda:nccl\", \"pg_size\": " << group.ranks.size()
+           << ", \"ranks\": " << join(group.ranks) << "}";
     }
     out_ << "], \"nccl_version\": \"" << look_.nccl << "\"},\n";
   }
@@ -124,16 +130,19 @@ void TraceWriter::header() {
 }
 
 void TraceWriter::threads() {
-  const auto meta = [&](std::string_view what, int64_t pid, int64_t tid, std::string_view key, const std::string& value) {
+  const auto meta = [&](std::string_view what, int64_t pid, int64_t tid, std::string_view key,
+                        const std::string& value) {
     out_ << ",\n{\"name\": \"" << what << "\", \"ph\": \"M\", \"ts\": ";
-    out_.time(reading(window_.start_ns)) << ", \"pid\": " << pid << ", \"tid\": " << tid << ", \"args\": {\"" << key << "\": \"" << value << "\"}}";
+    out_.time(reading(window_.start_ns)) << ", \"pid\": " << pid << ", \"tid\": " << tid << ", \"args\": {\"" << key
+                                         << "\": \"" << value << "\"}}";
   };
   meta("process_labels", pid_, 0, "labels", "CPU");
   for (int i = 0; i < plant_.job.gpus_per_host; ++i) {
     meta("process_name", i, 0, "name", "python3");
     meta("process_labels", i, 0, "labels", fmt::format("GPU {}", i));
   }
-  for (const int stream : own_.lane_streams) meta("thread_name", device_, stream, "name", fmt::format("stream {} ", stream));
+  for (const int stream : own_.lane_streams)
+    meta("thread_name", device_, stream, "name", fmt::format("stream {} ", stream));
   meta("thread_name", pid_, pid_, "name", fmt::format("thread {} (python3)", pid_));
   meta("thread_name", pid_, autograd_tid_, "name", fmt::format("thread {} (pt_autograd_{})", autograd_tid_, device_));
 }
@@ -141,10 +150,11 @@ void TraceWriter::threads() {
 void TraceWriter::collective_args(const CollectiveCall& call) {
   const Communicator& group = program_.communicators[call.communicator];
   out_ << ", \"Collective name\": \"" << program_.names.text(call.kind) << "\", \"In msg nelems\": " << call.in_elements
-       << ", \"Out msg nelems\": " << call.out_elements << ", \"Group size\": " << group.ranks.size() << ", \"dtype\": \""
-       << program_.names.text(call.dtype) << "\", \"In split size\": \"[]\", \"Out split size\": \"[]\", \"Process Group Name\": \""
-       << group.name << "\", \"Process Group Description\": \"" << group.desc << "\", \"Process Group Ranks\": \"" << join(group.ranks)
-       << "\"";
+       << ", \"Out msg nelems\": " << call.out_elements << ", \"Group size\": " << group.ranks.size()
+       << ", \"dtype\": \"" << program_.names.text(call.dtype)
+       << "\", \"In split size\": \"[]\", \"Out split size\": \"[]\", \"Process Group Name\": \"" << group.name
+       << "\", \"Process Group Description\": \"" << group.desc << "\", \"Process Group Ranks\": \""
+       << join(group.ranks) << "\"";
   if (call.source >= 0) out_ << ", \"Src Rank\": " << call.source;
   if (call.destination >= 0) out_ << ", \"Dst Rank\": " << call.destination;
   if (look_.sequence_numbers) out_ << ", \"Seq\": " << call.sequence;
@@ -183,7 +193,8 @@ void TraceWriter::spans() {
       continue;
     }
     if (span.open && span.span == SpanKind::kRuntime) continue;
-    event(kCategories[static_cast<size_t>(span.span)], program_.names.text(span.name), pid_, tid(span), start, std::min(end, window_.end_ns));
+    event(kCategories[static_cast<size_t>(span.span)], program_.names.text(span.name), pid_, tid(span), start,
+          std::min(end, window_.end_ns));
     switch (span.span) {
       case SpanKind::kPython:
         if (outer_python >= 0) {
@@ -205,8 +216,8 @@ void TraceWriter::spans() {
         break;
       case SpanKind::kRuntime: {
         const int64_t id = span.kernel >= 0 ? correlation(span.kernel) : next_other++;
-        out_ << "\"External id\": " << outer_external << ", \"" << (look_.amd ? "cid" : "cbid") << "\": "
-             << call_id(program_.names.text(span.name)) << ", \"correlation\": " << id;
+        out_ << "\"External id\": " << outer_external << ", \"" << (look_.amd ? "cid" : "cbid")
+             << "\": " << call_id(program_.names.text(span.name)) << ", \"correlation\": " << id;
         break;
       }
     }
@@ -240,22 +251,29 @@ void TraceWriter::kernels() {
       out_ << ", \"bytes\": " << kernel.bytes << ", \"memory bandwidth (GB/s)\": ";
       out_.number(static_cast<double>(kernel.bytes) / static_cast<double>(std::max<int64_t>(1, end - run.start_ns)));
     } else if (look_.amd) {
-      out_ << ", \"grid\": [" << kernel.grid * kernel.block << ", 1, 1], \"block\": [" << kernel.block << ", 1, 1], \"kind\": \"Dispatch Kernel\"";
+      out_ << ", \"grid\": [" << kernel.grid * kernel.block << ", 1, 1], \"block\": [" << kernel.block
+           << ", 1, 1], \"kind\": \"Dispatch Kernel\"";
     } else {
       const double per_sm = static_cast<double>(kernel.grid) / gpu.multiprocessors;
       const bool collective = kernel.collective >= 0;
-      out_ << ", \"registers per thread\": " << (collective ? 96 : kernel.tensor > 0.1 ? 168 : 32)
+      out_ << ", \"registers per thread\": "
+           << (collective            ? 96
+               : kernel.tensor > 0.1 ? 168
+                                     : 32)
            << ", \"shared memory\": " << (kernel.tensor > 0.1 || collective ? 98304 : 0) << ", \"blocks per SM\": ";
       out_.number(per_sm) << ", \"warps per SM\": ";
-      out_.number(per_sm * kernel.block / 32) << ", \"grid\": [" << kernel.grid << ", 1, 1], \"block\": [" << kernel.block
-           << ", 1, 1], \"est. achieved occupancy %\": " << (collective ? 0 : std::min(100, 20 + static_cast<int>(per_sm * 6)));
+      out_.number(per_sm * kernel.block / 32) << ", \"grid\": [" << kernel.grid << ", 1, 1], \"block\": ["
+                                              << kernel.block << ", 1, 1], \"est. achieved occupancy %\": "
+                                              << (collective ? 0 : std::min(100, 20 + static_cast<int>(per_sm * 6)));
     }
     if (kernel.collective >= 0 && look_.collective_args_on_kernels) collective_args(own_.calls[kernel.collective]);
     out_ << "}}";
     if (!look_.flow_events || launch_ns_[i] < window_.start_ns) continue;
-    out_ << ",\n{\"ph\": \"s\", \"id\": " << correlation(static_cast<int32_t>(i)) << ", \"pid\": " << pid_ << ", \"tid\": " << launch_tid_[i] << ", \"ts\": ";
+    out_ << ",\n{\"ph\": \"s\", \"id\": " << correlation(static_cast<int32_t>(i)) << ", \"pid\": " << pid_
+         << ", \"tid\": " << launch_tid_[i] << ", \"ts\": ";
     out_.time(reading(launch_ns_[i])) << ", \"cat\": \"ac2g\", \"name\": \"ac2g\"}";
-    out_ << ",\n{\"ph\": \"f\", \"id\": " << correlation(static_cast<int32_t>(i)) << ", \"pid\": " << device_ << ", \"tid\": " << stream << ", \"ts\": ";
+    out_ << ",\n{\"ph\": \"f\", \"id\": " << correlation(static_cast<int32_t>(i)) << ", \"pid\": " << device_
+         << ", \"tid\": " << stream << ", \"ts\": ";
     out_.time(reading(run.start_ns)) << ", \"cat\": \"ac2g\", \"name\": \"ac2g\", \"bp\": \"e\"}";
   }
 }
@@ -264,7 +282,8 @@ void TraceWriter::footer() {
   const int64_t from = reading(window_.start_ns);
   out_ << ",\n{\"ph\": \"X\", \"cat\": \"Trace\", \"ts\": ";
   out_.time(from) << ", \"dur\": ";
-  out_.time(reading(window_.end_ns) - from) << ", \"pid\": \"Spans\", \"tid\": \"PyTorch Profiler\", \"name\": \"PyTorch Profiler (0)\", \"args\": {\"Op count\": 0}}";
+  out_.time(reading(window_.end_ns) - from) << ", \"pid\": \"Spans\", \"tid\": \"PyTorch Profiler\", \"name\": "
+                                               "\"PyTorch Profiler (0)\", \"args\": {\"Op count\": 0}}";
   out_ << "\n],\n\"traceName\": \"/tmp/libkineto_activities_" << pid_ << ".json\"\n}\n";
 }
 

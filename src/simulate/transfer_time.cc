@@ -22,17 +22,20 @@ bool uses_pair(const Plant& plant, const std::set<int>& hosts) {
   return plant.network.pair_a >= 0 && hosts.contains(plant.network.pair_a) && hosts.contains(plant.network.pair_b);
 }
 
-double between_hosts(const Plant& plant, std::span<const int> ranks, const std::set<int>& hosts, bool pairs, int64_t t) {
+double between_hosts(const Plant& plant, std::span<const int> ranks, const std::set<int>& hosts, bool pairs,
+                     int64_t t) {
   double slowest = 1e30;
   for (const int host : hosts) {
     const auto members = std::ranges::count_if(ranks, [&](int rank) { return plant.job.host_of(rank) == host; });
     // Groups like this one use the same NICs at the same time.
-    const double beside = pairs ? plant.job.gpus_per_host : static_cast<double>(plant.job.gpus_per_host) / static_cast<double>(members);
+    const double beside =
+        pairs ? plant.job.gpus_per_host : static_cast<double>(plant.job.gpus_per_host) / static_cast<double>(members);
     slowest = std::min(slowest, host_bytes_per_s(plant, host, t) / beside);
   }
   for (const int rank : ranks) {
     const double pcie = plant.job.gpu_of(rank).pcie_bytes_per_s * 0.9 * plant.gpus[rank].pcie;
-    slowest = std::min(slowest, pcie * std::max(1.0, static_cast<double>(plant.job.nics_per_host) / plant.job.gpus_per_host));
+    slowest =
+        std::min(slowest, pcie * std::max(1.0, static_cast<double>(plant.job.nics_per_host) / plant.job.gpus_per_host));
   }
   if (uses_pair(plant, hosts)) slowest *= plant.network.pair_rate;
   return slowest;

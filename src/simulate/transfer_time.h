@@ -10,7 +10,7 @@ namespace eroica {
 struct TransferTime {
   int64_t ns = 0;
   bool between_hosts = false;
-  int late_proxy = -1;      ///< rank whose network thread was waited for
+  int late_proxy = -1;  ///< rank whose network thread was waited for
   double proxy_wait_ns = 0;
 };
 

@@ -85,7 +85,8 @@ def test_every_rule_can_be_explained(eroica):
 def test_analyze_takes_rules(eroica, job, tmp_path):
     own = tmp_path / "own"
     own.mkdir()
-    (own / "a.toml").write_text(OWN)
+    (own / "a.toml").write_text(OWN.replace('"signal"', '"time"').replace("gpu.temperature", "time.excess_ms")
+                                .replace("95", "1e9"))
     usual = eroica("analyze", job)
     assert eroica("analyze", job, "--rules", own).stdout == usual.stdout
     (own / "a.toml").write_text(OWN.replace("title", "titel"))

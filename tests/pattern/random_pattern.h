@@ -155,6 +155,36 @@ inline CollectiveInstance any_instance(uint32_t summaries) {
           *rc::gen::inRange(-1, 64)};
 }
 
+inline WindowEnd any_end(uint32_t groups) {
+  WindowEnd end;
+  end.observed_ns = *any_time();
+  end.last_event_ns = *any_time();
+  end.quiet_ns = *any_time();
+  if (groups > 0) {
+    end.open = some<OpenCollective>(4, [&] {
+      return OpenCollective{*any_text(),
+                            *rc::gen::inRange<uint32_t>(0, groups),
+                            *rc::gen::inRange<int64_t>(-1, 100'000),
+                            *any_time(),
+                            *any_time(),
+                            *any_time(),
+                            *rc::gen::arbitrary<bool>(),
+                            *rc::gen::arbitrary<bool>()};
+    });
+  }
+  if (*rc::gen::arbitrary<bool>()) {
+    end.frame = *rc::gen::inRange<uint64_t>(1, 9);
+    end.line = *rc::gen::inRange(0, 5000);
+    end.user_frame = *rc::gen::inRange<uint64_t>(1, 9);
+    end.user_line = *rc::gen::inRange(0, 5000);
+  }
+  if (*rc::gen::arbitrary<bool>()) {
+    end.cpu_run = any_float(0);
+    end.sampled_ns = *any_time();
+  }
+  return end;
+}
+
 /// `size` scales how many there are of everything.
 inline RankPattern any_pattern(size_t size = 6) {
   RankPattern pattern;
@@ -199,6 +229,7 @@ inline RankPattern any_pattern(size_t size = 6) {
   }
   pattern.instance_sampling = *rc::gen::inRange<uint32_t>(0, 64);
   pattern.instances_seen = pattern.instances.size() + *rc::gen::inRange<uint64_t>(0, 1000);
+  pattern.end = any_end(groups);
   for (int64_t& time : pattern.category_ns) {
     time = *any_time();
   }

@@ -531,6 +531,7 @@ RC_GTEST_PROP(Wire, WhatIsSmallComesBackAsItWas, ()) {
   RC_ASSERT(same_elements(decoded.instances, pattern.instances));
   RC_ASSERT(decoded.instance_sampling == pattern.instance_sampling);
   RC_ASSERT(decoded.instances_seen == pattern.instances_seen);
+  RC_ASSERT(decoded.end == pattern.end);
   RC_ASSERT(decoded.category_ns == pattern.category_ns);
   RC_ASSERT(decoded.category_count == pattern.category_count);
   RC_ASSERT(decoded.import.events == pattern.import.events);

@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/executor.h"
+#include "base/result.h"
+#include "cli/progress.h"
+#include "compare/job.h"
+#include "pattern/pattern.h"
+#include "report/document.h"
+#include "trace/bundle.h"
+
+namespace eroica {
+
+/// A job of so many ranks that their patterns are not kept: only what comparison needs of all, and some whole patterns.
+struct StreamedJob {
+  Job job;
+  NameTable names;
+  WholeJob whole;
+  std::vector<RankPattern> sample;  ///< by rank; evenly spread over the patterns
+  std::vector<std::string> notes;   ///< inputs that were passed over, each with why
+  std::vector<uint32_t> file_of;    ///< of each rank in `whole.ranks`: index in InputSet::pattern_paths
+};
+
+/// Jobs of fewer ranks are read at once.
+inline constexpr size_t kFewRanks = 2048;
+
+/// Are these pattern files alone, with more than kFewRanks patterns? Reads the frames of their records.
+bool is_streamed(const InputSet& inputs);
+
+/// Reads all pattern files, on `executor` some at once. The result does not depend on how many at once. Errors: nothing
+/// could be used; several patterns of one rank.
+Result<StreamedJob> stream_patterns(const InputSet& inputs, Executor& executor, ProgressSink& progress);
+
+/// Adds the whole patterns of these ranks to the sample, as far as few files hold them.
+void add_to_sample(StreamedJob& streamed, const InputSet& inputs, std::span<const int32_t> ranks, Executor& executor);
+
+}  // namespace eroica

@@ -1,0 +1,62 @@
+#include "compare/transfers.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "jobs.h"
+
+namespace eroica {
+namespace {
+
+using testing::ElementsAre;
+
+/// Eight ranks on four hosts; four groups of two, each within a host; the third is slow.
+Job pairs(float slow_us = 400) {
+  Job job = bare_job(8);
+  const uint32_t kind = add_word(job, "all_reduce");
+  for (uint32_t host = 0; host < 4; ++host) {
+    const uint32_t word = add_word(job, "node" + std::to_string(host));
+    job.ranks[2 * host].host = word;
+    job.ranks[2 * host + 1].host = word;
+  }
+  for (int32_t pair = 0; pair < 4; ++pair) add_group(job, {2 * pair, 2 * pair + 1}, kind, pair == 2 ? slow_us : 100);
+  return job;
+}
+
+TEST(Transfers, TheMemberThatCameLastTellsTheTransfer) {
+  Job job = pairs();
+  job.collectives[1].p50_us = 40;  // of rank 1, which the other waited for
+  const std::vector<Transfer> found = transfers(job);
+  ASSERT_EQ(found.size(), 4U);
+  EXPECT_EQ(found[0].transfer_us, 40);
+  EXPECT_THAT(found[0].ranks, ElementsAre(0, 1));
+  EXPECT_EQ(found[0].span, Span::kOneHost);
+}
+
+TEST(Transfers, SmallOnesAreLeftOut) {
+  Job job = bare_job(2);
+  add_group(job, {0, 1}, add_word(job, "all_reduce"), 10, 100);
+  EXPECT_TRUE(transfers(job).empty());
+}
+
+TEST(Transfers, HostsTellTheSpan) {
+  Job job = bare_job(2);
+  add_group(job, {0, 1}, add_word(job, "all_reduce"), 10);
+  EXPECT_EQ(transfers(job)[0].span, Span::kUnknown);
+  job.ranks[0].host = add_word(job, "a");
+  job.ranks[1].host = add_word(job, "b");
+  EXPECT_EQ(transfers(job)[0].span, Span::kHosts);
+}
+
+TEST(Transfers, RatioIsToLikeGroupsWithoutTheSubject) {
+  const Job job = pairs(400);
+  const std::vector<Transfer> all = transfers(job);
+  EXPECT_NEAR(transfer_ratio(all, job, Subject({4, 5}, 8), Span::kUnknown).value(), 4, 1e-6);
+  EXPECT_NEAR(transfer_ratio(all, job, Subject({4}, 8), Span::kOneHost).value(), 4, 1e-6);
+  EXPECT_NEAR(transfer_ratio(all, job, Subject({0}, 8), Span::kUnknown).value(), 1, 1e-6);
+  EXPECT_FALSE(transfer_ratio(all, job, Subject({4}, 8), Span::kHosts).has_value());
+  EXPECT_FALSE(transfer_ratio(all, job, Subject({0, 2, 4, 6}, 8), Span::kUnknown).has_value());
+}
+
+}  // namespace
+}  // namespace eroica
