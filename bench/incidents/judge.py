@@ -17,6 +17,7 @@ class Fault:
     function_regex: str | None = None  # must match the function's name, file or path; None: not judged
     component: str | None = None  # must stand in the component's name; None: not judged
     affects: list | None = None  # ranks that may be blamed without it being false; None: any
+    together: list | None = None  # where several ranks have the same fault, all of them: one claim may name them at once
 
 
 @dataclass
@@ -39,15 +40,17 @@ class Verdict:
         return asdict(self)
 
 
-def _hosts(claim, host_of):
-    return set(claim["hosts"]) or {host_of[r] for r in claim["ranks"] if r in host_of}
+def _ranks(claim, host_of):
+    """Whom the claim is about: everybody where it is about the whole job."""
+    return set(claim["ranks"]) or (set(host_of) if claim["scope"] == "all" else set())
 
 
 def ranks_right(claim, fault, host_of):
+    ranks = _ranks(claim, host_of)
     if fault.ranks is not None:
-        return set(claim["ranks"]) == set(fault.ranks)
+        return ranks in (set(fault.ranks), set(fault.together or fault.ranks))
     if fault.hosts:
-        hosts = _hosts(claim, host_of)
+        hosts = set(claim["hosts"]) or {host_of[r] for r in ranks if r in host_of}
         return bool(hosts) and hosts <= set(fault.hosts)
     return True
 
@@ -152,5 +155,9 @@ def truth_of(written, host_of, expect=None):
             fault.affects = fault.ranks
         elif fault.hosts:
             fault.affects = [rank for rank, host in host_of.items() if host in fault.hosts]
+    for fault in faults:
+        alike = [f for f in faults if f.accept == fault.accept and f.ranks is not None]
+        if fault.ranks is not None and len(alike) > 1:
+            fault.together = sorted({rank for f in alike for rank in f.ranks})
     silent = bool(expect.get("may_be_silent", written.get("accept_healthy", False)))
     return Truth(faults, silent, [] if faults else expect.get("accept", benign))

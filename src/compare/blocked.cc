@@ -6,6 +6,9 @@
 #include <string>
 #include <unordered_map>
 #include <utility>
+#include <vector>
+
+#include "base/robust.h"
 
 namespace eroica {
 namespace {
@@ -19,6 +22,7 @@ constexpr double kStepsWithout = 3;  // no rank has completed a step for so many
 constexpr double kPartOfWait = 0.5;
 constexpr float kNoCores = 0.01F;
 constexpr size_t kMostFrames = 24;
+constexpr size_t kMostAsked = 256;  // ranks, for their steps
 
 /// A place in a group's order of collectives.
 struct Entered {
@@ -65,26 +69,32 @@ class Search {
       const double behind_ms = static_cast<double>(end - rank.end_unix_ns) * 1e-6;
       least = std::min(least, rank.since_step_ms + std::max(0.0, behind_ms));
     }
-    return least >= kStepsWithout * usual_step_ms();
+    usual_step_ms_ = usual_step();
+    return least >= kStepsWithout * usual_step_ms_;
   }
 
-  // Where there are no steps, the whole window would be one.
-  [[nodiscard]] double usual_step_ms() const {
-    const bool has_steps = std::any_of(job_->ranks.begin(), job_->ranks.end(), [](const RankFacts& rank) {
-      return rank.step_source != StepSource::kWindow && rank.steps > 0;
-    });
-    return has_steps ? job_->step_ms : 0;
+  // The median, which one step without an end does not move. 0: there are no steps.
+  [[nodiscard]] double usual_step() const {
+    std::vector<double> usual;
+    const size_t stride = job_->ranks.size() / kMostAsked + 1;
+    for (size_t i = 0; i < job_->ranks.size(); i += stride) {
+      if (job_->ranks[i].step_source == StepSource::kWindow) continue;
+      std::vector<double> durations;
+      for (const StepFacts& step : job_->steps_of(job_->ranks[i])) durations.push_back(step.duration_ms);
+      if (!durations.empty()) usual.push_back(median(durations));
+    }
+    return median(usual);
   }
 
   void find_waiting() {
     const double bound =
-        std::max({kLeastMs, kSteps * usual_step_ms(), usual_step_ms() > 0 ? kLongestSteps * longest_step_ms_ : 0.0});
+        std::max({kLeastMs, kSteps * usual_step_ms_, usual_step_ms_ > 0 ? kLongestSteps * longest_step_ms_ : 0.0});
     for (const RankEnd& end : job_->ends) {
       const auto opens = job_->opens_of(end);
       if (opens.empty() || is_gone(end.rank)) continue;
       const OpenUse& first = opens.front();
       if (first.waited_ms < bound || first.waited_ms < kLongestCollectives * first.longest_ms) continue;
-      if (usual_step_ms() <= 0 && first.waited_ms < kPartOfWait * job_->ranks[end.rank].window_ms) continue;
+      if (usual_step_ms_ <= 0 && first.waited_ms < kPartOfWait * job_->ranks[end.rank].window_ms) continue;
       waits_.emplace(end.rank, &first);
       blocked_.waited_ms = std::max<double>(blocked_.waited_ms, first.waited_ms);
     }
@@ -97,7 +107,7 @@ class Search {
 
   // Nothing of it reaches into the time that others waited.
   [[nodiscard]] bool is_gone(uint32_t rank) const {
-    return silent_ms(rank) > std::max(kLeastMs * kPartOfWait, kStepsWithout * usual_step_ms());
+    return silent_ms(rank) > std::max(kLeastMs * kPartOfWait, kStepsWithout * usual_step_ms_);
   }
 
   [[nodiscard]] Absence absence_of(uint32_t rank) const {
@@ -300,6 +310,7 @@ class Search {
   const NameTable* names_;
   int64_t job_end_ns_ = 0;
   double longest_step_ms_ = 0;
+  double usual_step_ms_ = 0;
   std::map<uint32_t, const OpenUse*> waits_;  // by rank
   std::map<uint32_t, Group> groups_;          // that somebody waits in
   std::map<uint32_t, std::vector<int32_t>> untraced_;

@@ -269,8 +269,10 @@ void JobBuilder::add_end(const RankPattern& pattern, RankFacts& facts) {
   facts.end_unix_ns = saturating_add(pattern.window_start_unix_ns, observed);
   facts.silent_ms = from.last_event_ns > 0 ? ms(observed - from.last_event_ns) : 0.0F;
   facts.since_step_ms = ms(observed);
+  // A step that ends with a quiet window was cut by it, whatever the marks say.
+  const int64_t over = observed - from.quiet_ns / 2;
   for (const StepPattern& step : pattern.steps) {
-    if (!step.complete) continue;
+    if (!step.complete || saturating_add(step.start_ns, step.duration_ns) > over) continue;
     facts.longest_step_ms = std::max(facts.longest_step_ms, ms(step.duration_ns));
     facts.since_step_ms =
         std::min(facts.since_step_ms, ms(observed - saturating_add(step.start_ns, step.duration_ns)));

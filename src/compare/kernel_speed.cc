@@ -149,10 +149,10 @@ std::optional<WorkContrast> work_contrast(const Job& job, const FunctionIndex& i
     for (const auto& [ratio, time] : ratios) {
       if (2 * passed < weight) middle = ratio;
       passed += time;
-      if (ratio > kMoreWork) more += time;
+      if (ratio > kMoreWork) more += 1;
     }
     sum.ratio += middle;
-    sum.breadth += more / weight;
+    sum.breadth += more / static_cast<double>(ratios.size());
     ++members;
   }
   if (members == 0) return std::nullopt;

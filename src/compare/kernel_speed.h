@@ -45,7 +45,7 @@ double kernel_excess_share(const Job& job, const FunctionIndex& index, const Sub
 /// Work of a subject beside its peers'.
 struct WorkContrast {
   double ratio = 1;    ///< median over functions
-  double breadth = 0;  ///< share of the functions that have at least 3 % more
+  double breadth = 0;  ///< share of the functions, each counting once, that have at least 3 % more
 };
 
 /// Work (tensor elements, launched threads) a step of the functions that both the subject and ranks outside it run, over

@@ -1,6 +1,7 @@
 #include "diagnose/candidates.h"
 
 #include <algorithm>
+#include <map>
 #include <numeric>
 #include <set>
 
@@ -14,6 +15,7 @@ namespace {
 constexpr double kPartOfLeastEffect = 0.7;  // stand-outs are looked for a little below what is worth a word
 constexpr size_t kMostStragglers = 8;
 constexpr double kAlike = 0.5;
+constexpr size_t kMostHostsApart = 8;
 
 bool finds_ranks(const EvidenceRule& evidence) {
   return evidence.need == Need::kRequired || evidence.need == Need::kAny;
@@ -49,7 +51,9 @@ class Finder {
       for (const uint32_t entity : entities) {
         ranks.insert(job_->entities[entity].ranks.begin(), job_->entities[entity].ranks.end());
       }
-      add({ranks.begin(), ranks.end()}, entities);
+      const std::vector<uint32_t> showing(ranks.begin(), ranks.end());
+      add(rule_->scope == Scope::kHost ? whole_hosts(showing) : showing, entities);
+      if (rule_->scope != Scope::kRanks) each_host(entities);
       if (evidence.need == Need::kRequired) return;
     }
   }
@@ -72,7 +76,34 @@ class Finder {
       if (found.excess >= kAlike * all.front().excess) in_all_sets.insert(found.ranks.begin(), found.ranks.end());
     }
     add({in_all_sets.begin(), in_all_sets.end()});
+    if (rule_->scope == Scope::kHost) each_host();
     by_component();
+  }
+
+  // A host may hold whole stages: then its ranks stand out from none of their peers.
+  void each_host() {
+    std::map<uint32_t, std::vector<uint32_t>> hosts;
+    for (uint32_t rank = 0; rank < job_->ranks.size(); ++rank) hosts[job_->ranks[rank].host].push_back(rank);
+    if (hosts.size() < 2 || hosts.size() > kMostHostsApart) return;
+    for (auto& [host, ranks] : hosts) add(std::move(ranks));
+  }
+
+  // Several hosts may show a signal, and only one for the rule's reason.
+  void each_host(const std::vector<uint32_t>& entities) {
+    std::map<uint32_t, std::set<uint32_t>> ranks_of_host;
+    std::map<uint32_t, std::vector<uint32_t>> entities_of_host;
+    for (const uint32_t entity : entities) {
+      const std::vector<uint32_t>& ranks = job_->entities[entity].ranks;
+      if (ranks.empty()) continue;
+      const uint32_t host = job_->ranks[ranks.front()].host;
+      ranks_of_host[host].insert(ranks.begin(), ranks.end());
+      entities_of_host[host].push_back(entity);
+    }
+    if (ranks_of_host.size() < 2 || ranks_of_host.size() > kMostHostsApart) return;
+    for (const auto& [host, ranks] : ranks_of_host) {
+      const std::vector<uint32_t> showing(ranks.begin(), ranks.end());
+      add(rule_->scope == Scope::kHost ? whole_hosts(showing) : showing, entities_of_host[host]);
+    }
   }
 
   // A disk, a GPU or a host that shows the rule's signal tells about all its ranks, whoever of them was slow enough to

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "base/robust.h"
+#include "compare/device_clock.h"
 #include "compare/function_excess.h"
 #include "diagnose/candidates.h"
 #include "diagnose/vocabulary.h"
@@ -23,21 +24,6 @@ KernelClass kernel_class(const Rule& rule) {
   return rule.kernels.front() == "gemm"           ? KernelClass::kMatrix
          : rule.kernels.front() == "memory_bound" ? KernelClass::kMemoryBound
                                                   : KernelClass::kAny;
-}
-
-// How far the clock of a rank's GPU is below the highest that a GPU of its model showed.
-double clock_part(const Job& job, uint32_t rank) {
-  const Signal* clock = job.signal("gpu.sm_clock");
-  if (clock == nullptr) return 0;
-  double highest = 0;
-  double mean = 0;
-  for (const SignalValue& value : clock->values) {
-    const Entity& entity = job.entities[value.entity];
-    if (entity.ranks.empty() || job.ranks[entity.ranks.front()].device != job.ranks[rank].device) continue;
-    highest = std::max<double>(highest, value.maximum);
-    if (std::binary_search(entity.ranks.begin(), entity.ranks.end(), rank)) mean = value.mean;
-  }
-  return mean > 0 && highest > 0 ? std::max(0.0, 1 - mean / highest) : 0;
 }
 
 // Median of `value_of` over the set's ranks outside the subject; NaN: there are none.
@@ -127,9 +113,8 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
       saved = std::min(affected(rank) - found->second.affected, own(rank) - found->second.own);
     } else if (!in_functions.empty()) {
       saved = affected(rank);
-    } else if (computes) {
+    } else if (computes && !candidate.subject.is_all()) {
       saved = kernel_excess_share(job, now.index, candidate.subject, rank, kernel_class(*candidate.rule));
-      if (candidate.subject.is_all()) saved = kNaN;
     }
     if (std::isnan(found->second.affected) && in_functions.empty() && !std::isnan(host_time(rank)) &&
         !std::isnan(usual_elsewhere)) {
@@ -137,7 +122,7 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
       saved = (std::isnan(saved) ? 0 : saved) + std::max(0.0, host_time(rank) - usual_elsewhere);
     }
     if (by_clock && computes) {
-      const double at_full_clock = clock_part(job, rank) * job.ranks[rank].share[static_cast<size_t>(TimeClass::kCompute)];
+      const double at_full_clock = clock_deficit(job, rank) * job.ranks[rank].share[static_cast<size_t>(TimeClass::kCompute)];
       saved = std::isnan(saved) ? at_full_clock : std::max(saved, at_full_clock);
     }
     if (std::isnan(saved) && of_user_python) {
@@ -251,6 +236,20 @@ void measure_effect(Candidate& candidate, Facts& facts) {
     candidate.effect += candidate.saved[rank] / static_cast<double>(candidate.subject.ranks().size());
   }
   candidate.effect += candidate.communication_saved;
+}
+
+double clock_deficit(const Job& job, uint32_t rank) {
+  const Signal* clock = job.signal("gpu.sm_clock");
+  if (clock == nullptr) return 0;
+  double highest = boost_clock_hz(job.words[job.ranks[rank].device]);
+  double mean = 0;
+  for (const SignalValue& value : clock->values) {
+    const Entity& entity = job.entities[value.entity];
+    if (entity.ranks.empty() || job.ranks[entity.ranks.front()].device != job.ranks[rank].device) continue;
+    highest = std::max<double>(highest, value.maximum);
+    if (std::binary_search(entity.ranks.begin(), entity.ranks.end(), rank)) mean = value.mean;
+  }
+  return mean > 0 && highest > 0 ? std::max(0.0, 1 - mean / highest) : 0;
 }
 
 }  // namespace eroica

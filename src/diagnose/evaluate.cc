@@ -90,6 +90,27 @@ void weigh(const Finding& finding, double& confidence, std::vector<std::string>&
   }
 }
 
+// Of what holds for several hosts together and for each of them: the parts where one is clearly surer than the whole,
+// else the whole.
+void keep_union_or_parts(std::vector<Match>& matches) {
+  constexpr double kClearly = 0.08;
+  if (matches.size() < 2 || matches.front().candidate.rule->subject != SubjectBy::kSignal) return;
+  const auto whole = std::max_element(matches.begin(), matches.end(), [](const Match& a, const Match& b) {
+    return a.candidate.subject.ranks().size() < b.candidate.subject.ranks().size();
+  });
+  const auto surest = std::max_element(matches.begin(), matches.end(),
+                                       [](const Match& a, const Match& b) { return a.confidence < b.confidence; });
+  if (surest->confidence > whole->confidence + kClearly) {
+    const Match best = *surest;
+    std::erase_if(matches, [&](const Match& match) {
+      return match.confidence < best.confidence - kClearly;
+    });
+  } else {
+    const Match kept = *whole;
+    matches.assign(1, kept);
+  }
+}
+
 }  // namespace
 
 std::string in_words(const Finding& finding) {
@@ -168,7 +189,12 @@ Evaluation evaluate(const Rule& rule, Facts& facts) {
       confidence *= kUnmeasured;
       match.why.emplace_back("nobody shows what the step would be without it: the loss is an estimate");
     }
-    if (by_comparison(rule) && !match.candidate.subject.is_all()) {
+    const bool shown_by_signal = std::any_of(match.findings.begin(), match.findings.end(), [](const Finding& finding) {
+      const bool found_by = finding.evidence->need == Need::kRequired || finding.evidence->need == Need::kAny;
+      const KnownFact* known = find_fact(finding.evidence->fact);
+      return found_by && finding.verdict == Verdict::kHolds && known != nullptr && is_signal(*known);
+    });
+    if (by_comparison(rule) && !shown_by_signal && !match.candidate.subject.is_all()) {
       const size_t outside = peers_outside(match.candidate, peers);
       if (outside == 0) {
         confidence *= kTwoRanks;
@@ -182,7 +208,7 @@ Evaluation evaluate(const Rule& rule, Facts& facts) {
         match.why.emplace_back("no process group tells which ranks do the same work");
       }
     }
-    if (by_comparison(rule) && !match.candidate.subject.is_all()) {
+    if (by_comparison(rule) && !shown_by_signal && !match.candidate.subject.is_all()) {
       const double error = comparison_error(facts.now(), match.candidate);
       if (match.candidate.effect < kErrors * error) {
         confidence *= kWithinError;
@@ -200,6 +226,7 @@ Evaluation evaluate(const Rule& rule, Facts& facts) {
     match.confidence = std::clamp(confidence, 0.0, 0.99);
     result.matches.push_back(std::move(match));
   }
+  keep_union_or_parts(result.matches);
   if (getenv("EROICA_TRACE_RULES") != nullptr) {
     for (const Match& m : result.matches) {
       std::string d;

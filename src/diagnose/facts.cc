@@ -1,9 +1,11 @@
 #include "diagnose/facts.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <unordered_set>
 
+#include "base/robust.h"
 #include "diagnose/vocabulary.h"
 
 namespace eroica {
@@ -118,6 +120,33 @@ std::optional<Observation> Facts::other(std::string_view fact, const Candidate& 
     seen->peers_mad /= *seen->peers_median;
     seen->peers_median = 1;
     return seen;
+  }
+  if (fact == "steps.repeated_share") {
+    // A step that is computed again before the optimizer goes on holds its work twice.
+    // A host that runs ahead of its device ends a step long before the work of it: its steps tell nothing of this.
+    if (job.gpu_job) return std::nullopt;
+    constexpr double kTwice = 1.6;
+    constexpr double kInStep = 0.15;
+    return contrasted([&](uint32_t rank) {
+      std::vector<double> work;
+      std::vector<double> durations;
+      for (const StepFacts& step : job.steps_of(job.ranks[rank])) {
+        if (!step.regular || step.work <= 0) continue;
+        work.push_back(step.work);
+        durations.push_back(step.duration_ms);
+      }
+      if (work.size() < 5 || median_absolute_deviation(durations) > kInStep * median(durations) ||
+          median_absolute_deviation(work) > kInStep * median(work)) {
+        return std::numeric_limits<double>::quiet_NaN();
+      }
+      const double usual = median(work);
+      const double usual_ms = median(durations);
+      size_t repeated = 0;
+      for (size_t i = 0; i < work.size(); ++i) {
+        if (work[i] > kTwice * usual && durations[i] > kTwice * usual_ms) ++repeated;
+      }
+      return static_cast<double>(repeated) / static_cast<double>(work.size());
+    });
   }
   if (fact == "steps.irregular_share") {
     return contrasted([&](uint32_t rank) {

@@ -3,6 +3,7 @@
 #include <limits>
 
 #include "base/robust.h"
+#include "diagnose/effect.h"
 #include "diagnose/facts.h"
 
 namespace eroica {
@@ -97,6 +98,9 @@ std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate
   // Operators on the CPU have one name for many sizes: only ranks of the same stage run them alike.
   const bool compares = fact.ends_with("_ratio") || fact == "kernels.memory_over_gemm";
   if (!job.gpu_job && compares && !has_peers(*now_, subject)) return std::nullopt;
+  if (fact == "kernels.clock_deficit") {
+    return contrasted(*now_, candidate, [&](uint32_t rank) { return clock_deficit(job, rank); });
+  }
   if (fact == "kernels.memory_over_gemm") {
     const auto memory = kernel_ratio(job, now_->index, subject, KernelClass::kMemoryBound);
     const auto matrix = kernel_ratio(job, now_->index, subject, KernelClass::kMatrix);

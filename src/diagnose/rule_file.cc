@@ -39,9 +39,6 @@ using Words = std::span<const std::string_view>;
 std::string quoted(std::string_view text) {
   constexpr size_t kMost = 60;
   std::string shown(text.substr(0, kMost));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
   if (text.size() > kMost) {
     while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0x80) != 0) shown.pop_back();
     shown += "...";
@@ -79,6 +76,9 @@ class Problems {
 
   void add(const toml::source_region& where, std::string message) {
     ++count_;
+    for (char& c : message) {  // what messages quote of the file may hold anything
+      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
+    }
     if (list_.size() < kMostProblems) {
       list_.push_back({file_, static_cast<int32_t>(where.begin.line), std::move(message)});
     }

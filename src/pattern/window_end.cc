@@ -5,6 +5,7 @@
 #include <set>
 #include <string>
 #include <tuple>
+#include <unordered_map>
 #include <unordered_set>
 #include <vector>
 
@@ -131,6 +132,8 @@ void fill_open_collectives(const Trace& trace, const WindowClip& window, const D
   };
   std::map<uint32_t, Known> groups;
   const std::vector<Call> calls = collective_calls(trace, window);
+  std::unordered_map<uint32_t, int64_t> called;  // by correlation, since the window's start
+  for (const Call& call : calls) called.emplace(call.correlation, call.start_ns - window.start_ns);
   std::unordered_set<uint32_t> ended_ids;
   std::unordered_set<uint32_t> open_ids;
   const auto take = [](Known& group, OpenCollective open, int64_t called_ns) {
@@ -151,9 +154,10 @@ void fill_open_collectives(const Trace& trace, const WindowClip& window, const D
       group.ended.insert({summary.kind, std::max<int64_t>(instance.bytes, 0)});
       continue;
     }
+    const auto call = called.find(run.event->id);
     take(group, {summary.kind, summary.group, instance.sequence, instance.start_ns,
                  std::max<int64_t>(instance.bytes, 0), 0, true, false},
-         run.start_ns);
+         call == called.end() ? run.start_ns : call->second);
   }
   const int64_t free = calls.empty() ? 0 : device_free(trace, window, until);
   std::vector<uint32_t> group_of(calls.size());
@@ -167,14 +171,14 @@ void fill_open_collectives(const Trace& trace, const WindowClip& window, const D
     Known& group = groups[group_of[i]];
     if (call.start_ns <= group.last_called_ns) continue;
     const CollectiveArgs& args = trace.collectives[call.collective];
-    const int64_t called = call.start_ns - window.start_ns;
+    const int64_t called_ns = call.start_ns - window.start_ns;
     OpenCollective open;
     open.kind = args.kind != 0 ? kinds.of(args.kind) : "collective";
     open.group = group_of[i];
     open.sequence = args.sequence;
-    open.since_ns = std::max(called, free);
+    open.since_ns = std::max(called_ns, free);
     open.bytes = std::max<int64_t>(payload_bytes(args, trace.names), 0);
-    take(group, std::move(open), called);
+    take(group, std::move(open), called_ns);
   }
   std::vector<const Known*> order;
   for (auto& [index, group] : groups) {

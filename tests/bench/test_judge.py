@@ -107,6 +107,21 @@ def test_two_faults_need_a_claim_each():
     assert verdict([claim("gpu.power_cap", [0])], a, b).why == "wrong cause"
 
 
+def test_one_claim_may_name_all_that_share_a_cause():
+    parts = [{"cause": "gpu.clock_locked", "accept": ["gpu.clock_locked"], "ranks": [r], "scope": "ranks"} for r in (0, 3)]
+    truth = truth_of({"faults": parts}, HOST_OF)
+    assert judge([claim("gpu.clock_locked", [0, 3])], truth, HOST_OF).right
+    assert judge([claim("gpu.clock_locked", [r]) for r in (0, 3)], truth, HOST_OF).right
+    assert not judge([claim("gpu.clock_locked", [0])], truth, HOST_OF).right
+
+
+def test_everybody_may_be_the_ranks_of_the_only_host():
+    fault = Fault(["nvlink.fabric_fault"], [0, 1, 2, 3])
+    assert verdict([claim("nvlink.fabric_fault", [], scope="all")], fault).right
+    assert verdict([claim("gpu.sync_boost_drag", [], scope="all")], Fault(["gpu.sync_boost_drag"], hosts=["a", "b"])).right
+    assert not verdict([claim("gpu.sync_boost_drag", [], scope="all")], Fault(["gpu.sync_boost_drag"], hosts=["a"])).right
+
+
 def test_healthy_windows_allow_only_what_the_case_lists():
     assert verdict([]).right
     assert verdict([claim("work.pipeline_imbalance", [2])], benign_accept=["work.pipeline_imbalance"]).right

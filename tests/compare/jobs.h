@@ -52,7 +52,7 @@ inline void add_use(Job& job, size_t rank, const FunctionUse& use) {
 /// Steps must be added rank after rank.
 inline void add_step(Job& job, size_t rank, float duration_ms, float own_ms, float work = 0) {
   RankFacts& facts = job.ranks[rank];
-  if (facts.steps_end == 0) facts.steps_begin = static_cast<uint32_t>(job.steps.size());
+  if (facts.steps_end == 0) facts.steps_begin = facts.steps_end = static_cast<uint32_t>(job.steps.size());
   StepFacts step;
   step.number = facts.steps_end - facts.steps_begin;
   step.duration_ms = duration_ms;

@@ -186,6 +186,7 @@ TEST(RuleFile, FilesThatAreNoRules) {
   EXPECT_THAT(problem_of("rule = 1"), HasSubstr("must be written as [[rule]]"));
   EXPECT_THAT(problem_of("[[rule]]\ncause = "), HasSubstr("2: no valid TOML"));
   EXPECT_THAT(problem_of("[[=rule]]"), HasSubstr("1: no valid TOML"));  // an assertion of toml++
+  EXPECT_THAT(problem_of("a = t\n"), HasSubstr("saw 't?"));             // messages stay on one line
   EXPECT_THAT(problem_of("\xff\xfe"), HasSubstr("no valid TOML"));
   EXPECT_THAT(problem_of(std::string((1 << 20) + 1, ' ')), HasSubstr("larger than 1 MiB"));
   EXPECT_THAT(problem_of(std::string(100000, '[')), HasSubstr("no valid TOML"));
