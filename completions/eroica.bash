@@ -4,12 +4,23 @@ _eroica() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export rules version --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export rules simulate version --help --version" -- "$cur")
     return
   fi
   case $prev in
     --rules) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
-    --format) mapfile -t COMPREPLY < <(compgen -W "text json html" -- "$cur"); return ;;
+    --format)
+      if [ "$command" = simulate ]; then
+        mapfile -t COMPREPLY < <(compgen -W "bundle patterns" -- "$cur")
+      else
+        mapfile -t COMPREPLY < <(compgen -W "text json html" -- "$cur")
+      fi
+      return ;;
+    --fault)
+      mapfile -t COMPREPLY < <(compgen -W "$(eroica simulate --list-faults 2>/dev/null | awk '{ print $1 }')" -- "$cur")
+      return ;;
+    --out) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
+    --seed | --strength | --ranks | --layout | --steps | --drop-signal | --drop-rank) return ;;
     --method)
       mapfile -t COMPREPLY < <(compgen -W "full eroica largest-total longest-collective" -- "$cur")
       return ;;
@@ -33,6 +44,9 @@ _eroica() {
     summarize) options="$options --step-marker --pack" ;;
     export) options="$options --perfetto --rank --from --to" ;;
     rules) options="--help --format --rules" ;;
+    simulate)
+      options="--help --seed --fault --strength --ranks --layout --steps --out --format --drop-signal --drop-rank"
+      options="$options --with-baseline --list-faults" ;;
     *) options="--help" ;;
   esac
   if [[ $cur == -* ]]; then

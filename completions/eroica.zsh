@@ -8,6 +8,7 @@ _eroica() {
     'summarize:reduce each trace to a small pattern file'
     'export:write a merged trace for a trace viewer'
     'rules:check, list and explain the rules that name causes'
+    'simulate:write a bundle of a synthetic job'
     'version:print the version'
   )
   input=(
@@ -47,6 +48,22 @@ _eroica() {
         '--format[form of the answer]:format:(text json)' \
         '*--rules[also the rules of this folder]:folder:_files' \
         '*:rule file or cause:_files'
+      ;;
+    simulate)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--list-faults[say which faults there are]' \
+        '--seed[draws everything that is not given]:number' \
+        '*--fault[a fault of the job]:fault' \
+        '--strength[of faults that name none]:0 to 1' \
+        '(--layout)--ranks[ranks of the job]:number' \
+        '(--ranks)--layout[layout of the job]:dp=2,tp=2,pp=2,ep=1' \
+        '--steps[steps in the window]:number' \
+        '--out[folder to write into]:folder:_files -/' \
+        '--format[what is written]:format:(bundle patterns)' \
+        '*--drop-signal[leave out these metrics]:glob' \
+        '*--drop-rank[this rank writes no trace]:rank' \
+        '--with-baseline[also the job without its faults]'
       ;;
     summarize)
       _arguments $input \

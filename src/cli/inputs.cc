@@ -6,7 +6,6 @@
 
 #include "cli/executor.h"
 #include "cli/output.h"
-#include "cli/trace_inputs.h"
 #include "trace/rank_from.h"
 
 namespace eroica {
@@ -14,7 +13,7 @@ namespace eroica {
 namespace {
 
 std::string in_role(const std::string& role, std::string message) {
-  return role.empty() ? message : about(role, message);
+  return role.empty() ? message : role + ": " + message;
 }
 
 }  // namespace

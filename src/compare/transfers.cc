@@ -88,4 +88,30 @@ std::optional<double> transfer_ratio(const std::vector<Transfer>& transfers, con
   return worst;
 }
 
+std::optional<HostPair> slowest_pair(const std::vector<Transfer>& transfers, const Job& job) {
+  std::map<std::pair<uint32_t, uint32_t>, std::vector<double>> by_pair;
+  for (const Transfer& transfer : transfers) {
+    if (transfer.hosts.size() != 2) continue;
+    std::vector<double> alike;
+    for (const Transfer& other : transfers) {
+      if (other.hosts != transfer.hosts && comparable(job, transfer, other)) alike.push_back(other.transfer_us);
+    }
+    if (alike.empty()) continue;
+    by_pair[{transfer.hosts[0], transfer.hosts[1]}].push_back(transfer.transfer_us / std::max(1.0, median(alike)));
+  }
+  if (by_pair.size() < 2) return std::nullopt;
+  HostPair worst;
+  worst.ratio = 0;
+  std::vector<double> ratios;
+  for (const auto& [hosts, values] : by_pair) {
+    ratios.push_back(median(values));
+    if (ratios.back() > worst.ratio) {
+      worst.ratio = ratios.back();
+      worst.hosts = hosts;
+    }
+  }
+  worst.usual = median(ratios);
+  return worst;
+}
+
 }  // namespace eroica

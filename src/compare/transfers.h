@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "compare/job.h"
@@ -33,5 +34,15 @@ std::vector<Transfer> transfers(const Job& job);
 /// group size and span in which it does not; the largest where there are several. Absent: nobody to compare with.
 std::optional<double> transfer_ratio(const std::vector<Transfer>& transfers, const Job& job, const Subject& subject,
                                      Span span);
+
+/// The pair of hosts between which transfers take longest.
+struct HostPair {
+  std::pair<uint32_t, uint32_t> hosts;  ///< in Job::words
+  double ratio = 1;                     ///< over like transfers between other pairs
+  double usual = 1;                     ///< median of the ratio over all pairs
+};
+
+/// From groups whose members are on two hosts. Absent: fewer than two pairs have like transfers.
+std::optional<HostPair> slowest_pair(const std::vector<Transfer>& transfers, const Job& job);
 
 }  // namespace eroica

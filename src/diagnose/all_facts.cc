@@ -104,6 +104,7 @@ const std::vector<KnownFact>& all_facts() {
       {"kernels.per_step", "count", "", "kernels a step"},
       {"kernels.median_us", "us", "", "median duration of a kernel"},
       {"work.ratio", "ratio", "", "amount of work relative to peers"},
+      {"work.shapes", "count", "", "distinct shapes of a compute function, median over its time"},
       {"work.breadth", "share", "", "share of the compute functions whose work exceeds the peers'"},
       {"work.tracks_time", "correlation", "", "correlation of work and time over ranks or steps"},
       {"work.tokens_ratio", "ratio", "", "bytes of all-to-alls relative to peers"},

@@ -15,6 +15,7 @@ namespace {
 constexpr double kPartOfLeastEffect = 0.7;  // stand-outs are looked for a little below what is worth a word
 constexpr size_t kMostStragglers = 8;
 constexpr double kAlike = 0.5;
+constexpr double kPartOfShare = 0.5;
 constexpr size_t kMostHostsApart = 8;
 
 bool finds_ranks(const EvidenceRule& evidence) {
@@ -77,7 +78,24 @@ class Finder {
     }
     add({in_all_sets.begin(), in_all_sets.end()});
     if (rule_->scope == Scope::kHost) each_host();
+    by_pair();
     by_component();
+  }
+
+  // Hosts between which transfers are slow, for rules about pairs.
+  void by_pair() {
+    const bool asked = std::any_of(rule_->evidence.begin(), rule_->evidence.end(), [](const EvidenceRule& evidence) {
+      return finds_ranks(evidence) && evidence.fact == "transfer.pair_ratio";
+    });
+    if (!asked) return;
+    const auto worst = slowest_pair(facts_->now().transfers, *job_);
+    if (!worst) return;
+    std::vector<uint32_t> ranks;
+    for (uint32_t rank = 0; rank < job_->ranks.size(); ++rank) {
+      const uint32_t host = job_->ranks[rank].host;
+      if (host == worst->hosts.first || host == worst->hosts.second) ranks.push_back(rank);
+    }
+    add(std::move(ranks));
   }
 
   // A host may hold whole stages: then its ranks stand out from none of their peers.
@@ -142,7 +160,10 @@ class Finder {
       const auto value_of = [&](uint32_t rank) { return shares[rank]; };
       const double least = kPartOfLeastEffect * rule_->least_effect;
       for (const Stragglers& found : find_stragglers(facts_->now().peers, value_of, least, kMostStragglers)) {
-        add(found.ranks);
+        double share = 0;
+        for (const uint32_t rank : found.ranks) share += shares[rank] / static_cast<double>(found.ranks.size());
+        // Where the others run it half as long, it is everybody's.
+        if (found.excess >= kPartOfShare * share) add(found.ranks);
       }
       if (evidence.need == Need::kRequired) return;
     }

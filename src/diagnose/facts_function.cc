@@ -120,38 +120,10 @@ std::optional<Observation> Facts::transfer(std::string_view fact, const Candidat
     });
   }
   if (fact == "transfer.pair_ratio") {
-    std::map<std::pair<uint32_t, uint32_t>, std::vector<double>> by_pair;
-    // Each with each, so of very many only some, evenly spread.
-    constexpr size_t kMostTransfers = 1024;
-    const std::vector<Transfer>& known = now_->transfers;
-    const size_t stride = std::max<size_t>(1, known.size() / kMostTransfers);
-    for (size_t i = 0; i < known.size(); i += stride) {
-      const Transfer& transfer = known[i];
-      if (transfer.hosts.size() != 2) continue;
-      std::vector<double> alike;
-      for (size_t j = 0; j < known.size(); j += stride) {
-        const Transfer& other = known[j];
-        if (other.kind == transfer.kind && other.span == transfer.span && other.hosts != transfer.hosts &&
-            job.groups[other.group].size == job.groups[transfer.group].size &&
-            std::abs(other.bytes - transfer.bytes) <= 0.1 * transfer.bytes) {
-          alike.push_back(other.transfer_us);
-        }
-      }
-      if (alike.empty()) continue;
-      by_pair[{transfer.hosts[0], transfer.hosts[1]}].push_back(transfer.transfer_us / std::max(1.0, median(alike)));
-    }
-    if (by_pair.size() < 2) return std::nullopt;
-    Observation seen;
-    std::vector<double> ratios;
-    for (const auto& [pair, values] : by_pair) {
-      ratios.push_back(median(values));
-      if (ratios.back() > seen.value) {
-        seen.value = ratios.back();
-        seen.entity = job.words[pair.first] + " and " + job.words[pair.second];
-      }
-    }
-    seen.peers_median = median(ratios);
-    return seen;
+    const auto worst = slowest_pair(now_->transfers, job);
+    if (!worst) return std::nullopt;
+    return Observation{worst->ratio, worst->usual, 0, std::nullopt,
+                       job.words[worst->hosts.first] + " and " + job.words[worst->hosts.second]};
   }
   if (fact == "transfer.foreign_ratio" || fact == "transfer.pcie_ratio") {
     const bool of_nics = fact == "transfer.foreign_ratio";

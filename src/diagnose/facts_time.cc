@@ -185,6 +185,24 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
     if (!seen) return std::nullopt;
     return fact == "work.ratio" ? plain(seen->ratio, 1.0) : plain(seen->breadth, 0.0);
   }
+  if (fact == "work.shapes") {
+    return contrasted(*now_, candidate, [&](uint32_t rank) {
+      std::vector<std::pair<double, double>> shapes;  // and time
+      double all = 0;
+      for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
+        if (job.functions[use.function].kind != FunctionKind::kCompute || use.shapes == 0) continue;
+        shapes.emplace_back(use.shapes, use.exposed);
+        all += use.exposed;
+      }
+      std::sort(shapes.begin(), shapes.end());
+      double passed = 0;
+      for (const auto& [count, time] : shapes) {
+        passed += time;
+        if (2 * passed >= all) return count;
+      }
+      return kNaN;
+    });
+  }
   if (fact == "work.tracks_time") {
     double correlation = 0;
     for (const StepVariation& variation : now_->variation) {
@@ -208,7 +226,10 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
     if (now_->variation[set].steps == 0) return std::nullopt;
     return plain(now_->variation[set].moving_share, std::nullopt);
   }
-  if (now_->peers.stages > 1 && (fact == "work.stage_excess_share" || fact == "work.stage_even")) {
+  const bool one_device = std::all_of(job.ranks.begin(), job.ranks.end(), [&](const RankFacts& rank) {
+    return rank.device == job.ranks.front().device;
+  });
+  if (now_->peers.stages > 1 && one_device && (fact == "work.stage_excess_share" || fact == "work.stage_even")) {
     std::vector<double> longest(static_cast<size_t>(now_->peers.stages));
     std::vector<double> spread(longest.size());
     for (const PeerSet& peers : now_->peers.sets) {
@@ -224,9 +245,6 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
     const auto top = std::max_element(longest.begin(), longest.end());
     double mean = 0;
     for (const double stage : longest) mean += stage / static_cast<double>(longest.size());
-    if (getenv("EROICA_TRACE_RULES") != nullptr) {
-      for (size_t i = 0; i < longest.size(); ++i) std::fprintf(stderr, "stage %zu median %.3f spread %.3f\n", i, longest[i], spread[i]);
-    }
     if (fact == "work.stage_excess_share") return plain(*top - mean, mean);
     const double apart = spread[static_cast<size_t>(top - longest.begin())];
     return plain(apart < 0.8 * (*top - mean) + 0.01 ? 1.0 : 0.0, std::nullopt);

@@ -134,14 +134,17 @@ def test_version(eroica):
     assert len(set(texts)) == 1 and re.fullmatch(r"eroica \d+\.\d+\.\d+\n", texts[0])
 
 
-def options_of(eroica, command):
-    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", eroica(command, "--help").stdout.split("Examples:")[0]))
+def options_of(eroica, *command):
+    return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", eroica(*command, "--help").stdout.split("Examples:")[0]))
 
 
-@pytest.mark.parametrize("command", ["analyze", "summarize", "export"])
+@pytest.mark.parametrize("command", ["analyze", "summarize", "export", "rules", "simulate"])
 def test_every_option_is_in_the_completions_and_the_manual(eroica, command):
     options = options_of(eroica, command)
-    assert {"--help", "--rank-from", "--jobs", "--output"} <= options
+    if command == "rules":
+        options |= options_of(eroica, "rules", "list") | options_of(eroica, "rules", "explain")
+    elif command != "simulate":
+        assert {"--help", "--rank-from", "--jobs", "--output"} <= options
     bash = (ROOT / "completions/eroica.bash").read_text()
     zsh = (ROOT / "completions/eroica.zsh").read_text()
     fish = (ROOT / "completions/eroica.fish").read_text()
