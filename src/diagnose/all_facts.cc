@@ -93,6 +93,7 @@ const std::vector<KnownFact>& all_facts() {
       {"time.burst_share", "share", "", "share of the excess that falls into the worst tenth of the steps"},
       {"kernels.gemm_ratio", "ratio", "", "duration of the same matrix products relative to other ranks"},
       {"kernels.memory_bound_ratio", "ratio", "", "duration of the same memory-bound kernels relative to other ranks"},
+      {"kernels.on_device", "flag", "", "1 where the job computes on accelerators"},
       {"kernels.clock_deficit", "share", "", "how far the GPU's mean clock is below the highest that its model reaches"},
       {"kernels.memory_over_gemm", "ratio", "", "slowdown of memory-bound kernels over that of matrix products"},
       {"kernels.all_ratio", "ratio", "", "duration of the same kernels relative to other ranks"},

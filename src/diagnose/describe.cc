@@ -151,6 +151,11 @@ std::optional<FunctionRef> function_of(const Match& match, Facts& facts) {
       std::any_of(rule.evidence.begin(), rule.evidence.end(),
                   [](const EvidenceRule& evidence) { return evidence.fact == "function.user_share"; });
   for (const FunctionExcess& function : functions) {
+    const bool other_kernel = job.functions[function.function].kind == FunctionKind::kCompute && job.gpu_job &&
+                              rule.kernels.size() == 1 && rule.kernels.front() != "any" &&
+                              (rule.kernels.front() == "gemm") !=
+                                  (job.functions[function.function].workload == Workload::kMatrix);
+    if (other_kernel) continue;
     const bool counts = of_user_python ? is_user_python(job, function.function, function.issuer)
                                        : is_class_of(job.functions[function.function].kind, classes);
     if (counts) selected.push_back(function);
@@ -288,7 +293,8 @@ Diagnosis describe(const Selected& selected, std::span<const Rejection> rejectio
   diagnosis.function = function_of(match, facts);
   for (const Need need : {Need::kRequired, Need::kAny, Need::kSupports}) {
     for (const Finding& finding : match.findings) {
-      if (finding.evidence->need == need && finding.verdict == Verdict::kHolds && finding.seen &&
+      // Evidence without weight only says where the rule applies.
+      if (finding.evidence->weight > 0 && finding.evidence->need == need && finding.verdict == Verdict::kHolds && finding.seen &&
           diagnosis.evidence.size() < kMostEvidence) {
         diagnosis.evidence.push_back(evidence_of(finding, diagnosis.ranks));
       }

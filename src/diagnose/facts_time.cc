@@ -98,6 +98,7 @@ std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate
   // Operators on the CPU have one name for many sizes: only ranks of the same stage run them alike.
   const bool compares = fact.ends_with("_ratio") || fact == "kernels.memory_over_gemm";
   if (!job.gpu_job && compares && !has_peers(*now_, subject)) return std::nullopt;
+  if (fact == "kernels.on_device") return plain(job.gpu_job ? 1.0 : 0.0, std::nullopt);
   if (fact == "kernels.clock_deficit") {
     return contrasted(*now_, candidate, [&](uint32_t rank) { return clock_deficit(job, rank); });
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <map>
 
 #include <fmt/format.h>
 
@@ -49,6 +50,18 @@ std::string defect_list(const Defects& defects) {
     text += fmt::format("{}{} {}", text.empty() ? "" : ", ", name, count);
   }
   return text;
+}
+
+// All by name, or how many of each family ("gpu.sm_clock" is of gpu).
+std::string signals_text(const std::vector<std::string>& metrics) {
+  constexpr size_t kMostNamed = 12;
+  if (metrics.size() <= kMostNamed) return fmt::to_string(fmt::join(metrics, ", "));
+  std::map<std::string, size_t> families;
+  for (const std::string& metric : metrics) ++families[metric.substr(0, metric.find('.'))];
+  std::vector<std::string> counts;
+  counts.reserve(families.size());
+  for (const auto& [family, count] : families) counts.push_back(fmt::format("{} of {}", count, family));
+  return fmt::format("{} signals ({}); --format json names them", metrics.size(), fmt::join(counts, ", "));
 }
 
 }  // namespace
@@ -209,8 +222,8 @@ std::string remarks(const Document& document, const TextOptions& options) {
   std::string unsampled;
   if (!document.coverage.signals_missing.empty()) {
     unsampled = style.dim(wrapped(
-        "", fmt::format("No samples, on some ranks or all, of {}.", fmt::join(document.coverage.signals_missing, ", ")),
-        2, options));
+        "", fmt::format("No samples, on some ranks or all, of {}.", signals_text(document.coverage.signals_missing)), 2,
+        options));
   }
   if (points.empty()) return style.dim("Nothing missing or damaged; " + read + ".") + "\n" + unsampled;
   constexpr size_t kMostPoints = 12;

@@ -13,6 +13,7 @@ import pytest
 from conftest import ROOT, make_trace, write_trace
 
 USAGE, NO_INPUT, NO_OUTPUT = 64, 2, 74
+READ = (0, 1)  # without and with a claim
 
 
 def one_line_error(result, status):
@@ -56,18 +57,18 @@ def test_unreadable_file(eroica):
             result = eroica("analyze", folder, **other)
         except PermissionError:
             pytest.skip("the binary lies where only root can run it")
-    assert result.returncode == 0
-    assert "rank1.json" in result.stderr and result.stdout.startswith("1 of 2 ranks")
+    assert result.returncode in READ
+    assert "rank1.json" in result.stderr and "\n1 of 2 ranks" in "\n" + result.stdout
 
 
 @pytest.mark.parametrize("content", [b"no JSON", b"", b"\x1f\x8b\x08\x00"])
 def test_one_bad_file_of_several_is_named_and_the_others_are_used(eroica, job, content):
     (job / "rank3.json.gz").write_bytes(content)
     result = eroica("analyze", job)
-    assert result.returncode == 0
+    assert result.returncode in READ
     assert "rank3.json.gz" in result.stderr
     assert "rank3.json.gz" in result.stdout
-    assert result.stdout.startswith("3 of 4 ranks")
+    assert "\n3 of 4 ranks" in "\n" + result.stdout
     assert "eroica: error" not in eroica("analyze", job, "--quiet").stderr
 
 
@@ -82,7 +83,7 @@ def test_truncated_trace_is_used_and_counted(eroica, job):
     path = job / "rank0.json"
     path.write_bytes(path.read_bytes()[:-2000])
     result = eroica("analyze", job)
-    assert result.returncode == 0
+    assert result.returncode in READ
     assert "truncated 1" in result.stdout
 
 
@@ -96,7 +97,7 @@ def test_two_files_of_one_rank(eroica, tmp_path):
 def test_symlink_loop(eroica, job):
     (job / "loop").symlink_to(job)
     (job / "self.json").symlink_to("self.json")
-    assert eroica("analyze", job).returncode == 0
+    assert eroica("analyze", job).returncode in READ
 
 
 def test_rank_that_is_not_there(eroica, job):
@@ -125,7 +126,7 @@ def test_wrong_usage(eroica, arguments):
 @pytest.mark.parametrize("command", ["analyze", "summarize", "export"])
 def test_help_has_examples_on_stdout(eroica, command):
     result = eroica(command, "--help")
-    assert result.returncode == 0 and result.stderr == ""
+    assert result.returncode in READ and result.stderr == ""
     assert "Examples:" in result.stdout and f"eroica {command}" in result.stdout
 
 
@@ -166,7 +167,7 @@ def test_output_is_whole_or_not_at_all(eroica, job, tmp_path):
     target.write_text("before")
     result = eroica("analyze", job, "--rank", "99", "--format", "json", "-o", target)
     assert result.returncode == USAGE and target.read_text() == "before"
-    assert eroica("analyze", job, "--format", "json", "-o", target).returncode == 0
+    assert eroica("analyze", job, "--format", "json", "-o", target).returncode in READ
     assert target.read_text() == eroica("analyze", job, "--format", "json").stdout
     assert sorted(p.name for p in tmp_path.iterdir()) == ["job", "out.json"]
 
@@ -176,9 +177,9 @@ def test_output_follows_links_and_keeps_the_mode(eroica, job, tmp_path):
     real.write_text("x")
     real.chmod(0o640)
     (tmp_path / "link.txt").symlink_to(real)
-    assert eroica("analyze", job, "-o", tmp_path / "link.txt").returncode == 0
+    assert eroica("analyze", job, "-o", tmp_path / "link.txt").returncode in READ
     assert (tmp_path / "link.txt").is_symlink()
-    assert real.read_text().startswith("4 ranks") and real.stat().st_mode & 0o777 == 0o640
+    assert "\n4 ranks" in real.read_text() and real.stat().st_mode & 0o777 == 0o640
 
 
 def test_full_disk(eroica, job):
@@ -224,14 +225,14 @@ def test_reader_that_goes_away(eroica, job):
                                stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     process.stdout.close()
     error = process.stderr.read()
-    assert process.wait(timeout=120) == 0 and error == b""
+    assert process.wait(timeout=120) in READ and error == b""
 
 
 @pytest.mark.parametrize("closed", ["<&-", "2>&-", "<&- 2>&-"])
 def test_closed_standard_streams(eroica, job, tmp_path, closed):
     target = tmp_path / "out.json"
-    command = f'"{eroica.binary}" analyze "{job}" {closed} && "{eroica.binary}" analyze "{job}" --format json -o "{target}" {closed}'
-    assert subprocess.run(["bash", "-c", command], stdout=subprocess.DEVNULL, check=False).returncode == 0
+    command = f'"{eroica.binary}" analyze "{job}" {closed}; "{eroica.binary}" analyze "{job}" --format json -o "{target}" {closed}'
+    assert subprocess.run(["bash", "-c", command], stdout=subprocess.DEVNULL, check=False).returncode in READ
     assert target.read_text() == eroica("analyze", job, "--format", "json").stdout
 
 
@@ -244,7 +245,7 @@ def test_closed_standard_output(eroica, job, arguments):
 
 def test_a_closed_standard_output_is_no_matter_when_writing_a_file(eroica, job, tmp_path):
     command = f'"{eroica.binary}" analyze "{job}" -o "{tmp_path}/out.txt" >&-'
-    assert subprocess.run(["bash", "-c", command], check=False).returncode == 0
+    assert subprocess.run(["bash", "-c", command], check=False).returncode in READ
 
 
 @pytest.mark.parametrize("arguments,message", [
@@ -297,7 +298,7 @@ def test_traces_without_any_event(eroica, job, tmp_path):
     empty["traceEvents"] = []
     path = write_trace(job / "rank3.json.gz", empty)
     result = eroica("analyze", job)
-    assert result.returncode == 0 and result.stdout.startswith("3 of 4 ranks")
+    assert result.returncode in READ and "\n3 of 4 ranks" in "\n" + result.stdout
     assert "rank3.json.gz: holds no timed event" in result.stderr
     assert "rank3.json.gz: holds no timed event" in " ".join(result.stdout.split())
     assert "rank3.json.gz: holds no timed event" in one_line_error(eroica("analyze", path), NO_INPUT)
@@ -312,8 +313,8 @@ def test_ranks_of_the_bundle_without_a_trace_and_contradicted(eroica, tmp_path):
     bundle = {"schema": "eroica.bundle/1", "hosts": [{"name": "h0"}], "ranks": ranks}
     (tmp_path / "bundle.json").write_text(json.dumps(bundle))
     result = eroica("analyze", tmp_path)
-    assert result.returncode == 0, result.stderr
-    assert result.stdout.startswith("2 of 3 ranks")
+    assert result.returncode in READ, result.stderr
+    assert "\n2 of 3 ranks" in "\n" + result.stdout
     assert "t1.json: rank 1 by bundle.json, but the trace itself says rank 5" in result.stderr
     notes = json.loads(eroica("analyze", tmp_path, "--format", "json").stdout)["profile"]["notes"]
     assert any("says rank 5" in note for note in notes) and any("rank 2 of bundle.json" in note for note in notes)
@@ -343,7 +344,7 @@ def test_hostile_names_do_not_reach_the_terminal(eroica, tmp_path):
     path = write_trace(tmp_path / "rank0.json", trace)
     for form in ("text", "json"):
         result = eroica("analyze", path, "--format", form)
-        assert result.returncode == 0
+        assert result.returncode in READ
         assert "\x1b" not in result.stdout and "\x07" not in result.stdout
     assert eroica("analyze", path, "--format", "html").stdout.count("mm</script>") == 0
 
