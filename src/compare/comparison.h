@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "compare/blocked.h"
+#include "compare/device_clock.h"
 #include "compare/job.h"
 #include "compare/kernel_speed.h"
 #include "compare/peers.h"
@@ -22,7 +23,8 @@ struct Comparison {
         index(of_job),
         model(of_job, peers),
         transfers(eroica::transfers(of_job)),
-        blocked(find_blocked(of_job, of_names)) {
+        blocked(find_blocked(of_job, of_names)),
+        clock_deficits(eroica::clock_deficits(of_job)) {
     variation.reserve(peers.sets.size());
     for (const PeerSet& set : peers.sets) variation.push_back(step_variation(of_job, set));
   }
@@ -35,7 +37,8 @@ struct Comparison {
   FunctionIndex index;
   StepModel model;
   std::vector<Transfer> transfers;
-  std::optional<BlockedJob> blocked;  ///< the window ends in a hang
+  std::optional<BlockedJob> blocked;   ///< the window ends in a hang
+  std::vector<double> clock_deficits;  ///< by rank
   std::vector<StepVariation> variation;  ///< by peer set
 };
 

@@ -1,6 +1,8 @@
 #include "compare/device_clock.h"
 
+#include <algorithm>
 #include <array>
+#include <map>
 
 namespace eroica {
 namespace {
@@ -30,6 +32,28 @@ double boost_clock_hz(std::string_view device) {
     if (device.find(model.name) != std::string_view::npos) return model.hz;
   }
   return 0;
+}
+
+std::vector<double> clock_deficits(const Job& job) {
+  std::vector<double> deficits(job.ranks.size());
+  const Signal* clock = job.signal("gpu.sm_clock");
+  if (clock == nullptr) return deficits;
+  std::map<uint32_t, double> highest;  // by model
+  for (const SignalValue& value : clock->values) {
+    const Entity& entity = job.entities[value.entity];
+    if (entity.ranks.empty()) continue;
+    const uint32_t model = job.ranks[entity.ranks.front()].device;
+    const auto [found, is_new] = highest.try_emplace(model, 0.0);
+    if (is_new) found->second = boost_clock_hz(job.words[model]);
+    found->second = std::max<double>(found->second, value.maximum);
+  }
+  for (const SignalValue& value : clock->values) {
+    for (const uint32_t rank : job.entities[value.entity].ranks) {
+      const double reach = highest[job.ranks[rank].device];
+      if (value.mean > 0 && reach > 0) deficits[rank] = std::max(0.0, 1 - value.mean / reach);
+    }
+  }
+  return deficits;
 }
 
 }  // namespace eroica

@@ -6,7 +6,6 @@
 #include <map>
 
 #include "base/robust.h"
-#include "compare/device_clock.h"
 #include "compare/function_excess.h"
 #include "diagnose/candidates.h"
 #include "diagnose/vocabulary.h"
@@ -122,7 +121,7 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
       saved = (std::isnan(saved) ? 0 : saved) + std::max(0.0, host_time(rank) - usual_elsewhere);
     }
     if (by_clock && computes) {
-      const double at_full_clock = clock_deficit(job, rank) * job.ranks[rank].share[static_cast<size_t>(TimeClass::kCompute)];
+      const double at_full_clock = now.clock_deficits[rank] * job.ranks[rank].share[static_cast<size_t>(TimeClass::kCompute)];
       saved = std::isnan(saved) ? at_full_clock : std::max(saved, at_full_clock);
     }
     if (std::isnan(saved) && of_user_python) {
@@ -236,20 +235,6 @@ void measure_effect(Candidate& candidate, Facts& facts) {
     candidate.effect += candidate.saved[rank] / static_cast<double>(candidate.subject.ranks().size());
   }
   candidate.effect += candidate.communication_saved;
-}
-
-double clock_deficit(const Job& job, uint32_t rank) {
-  const Signal* clock = job.signal("gpu.sm_clock");
-  if (clock == nullptr) return 0;
-  double highest = boost_clock_hz(job.words[job.ranks[rank].device]);
-  double mean = 0;
-  for (const SignalValue& value : clock->values) {
-    const Entity& entity = job.entities[value.entity];
-    if (entity.ranks.empty() || job.ranks[entity.ranks.front()].device != job.ranks[rank].device) continue;
-    highest = std::max<double>(highest, value.maximum);
-    if (std::binary_search(entity.ranks.begin(), entity.ranks.end(), rank)) mean = value.mean;
-  }
-  return mean > 0 && highest > 0 ? std::max(0.0, 1 - mean / highest) : 0;
 }
 
 }  // namespace eroica

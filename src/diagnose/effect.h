@@ -11,7 +11,4 @@ namespace eroica {
 /// transfers exceed those of like groups. For rules about functions: the functions' critical time above the peers'.
 void measure_effect(Candidate& candidate, Facts& facts);
 
-/// How far the mean clock of a rank's GPU is below the highest that its model reaches or showed; 0 where not sampled.
-double clock_deficit(const Job& job, uint32_t rank);
-
 }  // namespace eroica

@@ -3,7 +3,6 @@
 #include <limits>
 
 #include "base/robust.h"
-#include "diagnose/effect.h"
 #include "diagnose/facts.h"
 
 namespace eroica {
@@ -100,7 +99,7 @@ std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate
   if (!job.gpu_job && compares && !has_peers(*now_, subject)) return std::nullopt;
   if (fact == "kernels.on_device") return plain(job.gpu_job ? 1.0 : 0.0, std::nullopt);
   if (fact == "kernels.clock_deficit") {
-    return contrasted(*now_, candidate, [&](uint32_t rank) { return clock_deficit(job, rank); });
+    return contrasted(*now_, candidate, [&](uint32_t rank) { return now_->clock_deficits[rank]; });
   }
   if (fact == "kernels.memory_over_gemm") {
     const auto memory = kernel_ratio(job, now_->index, subject, KernelClass::kMemoryBound);

@@ -13,8 +13,9 @@ SCHEMA = json.loads((ROOT / "docs/diagnosis.schema.json").read_text())
 
 def document(eroica, *arguments):
     result = eroica("analyze", *arguments, "--format", "json")
-    assert result.returncode == 0, result.stderr
+    assert result.returncode in (0, 1), result.stderr
     parsed = json.loads(result.stdout)
+    assert (result.returncode == 0) == parsed["healthy"]
     jsonschema.validate(parsed, SCHEMA, jsonschema.Draft202012Validator)
     return parsed
 
@@ -27,11 +28,15 @@ def test_schema_is_a_schema_and_closed():
 
 def test_document_tells_what_the_traces_were_made_of(eroica, job):
     doc = document(eroica, job)
-    assert doc["healthy"] is True and doc["diagnoses"] == [] and doc["hints"] == []
+    (claim,) = doc["diagnoses"]
+    assert doc["healthy"] is False and claim["cause"] == "code.slow_function" and claim["ranks"] == [2]
+    assert claim["lost_ms_per_step"] == pytest.approx(6, rel=0.05)
+    assert claim["function"]["name"] == "augment" and claim["function"]["line"] == 40
+    assert doc["victims"] == [0, 1, 3]
     assert doc["coverage"]["ranks_expected"] == doc["coverage"]["ranks_seen"] == 4
     assert doc["import"]["events"] == 4 * 6 * STEPS
     assert sum(doc["import"]["defects"].values()) == 0
-    assert doc["budget"] == {"coverage": 1.0}
+    assert doc["budget"] == {"coverage": 1.0, "resolution": "function", "interference_ms": None, "yield": 1.0}
     steps = doc["profile"]["steps"]
     assert steps["source"] == "sequence"
     assert steps["median_ms"] == pytest.approx(20, rel=0.01)
@@ -62,9 +67,10 @@ def test_functions_and_collectives(eroica, job):
 
 def test_text_fits_a_screen_and_begins_with_what_matters(eroica, job):
     result = eroica("analyze", job)
-    assert result.returncode == 0 and result.stderr == ""
+    assert result.returncode == 1 and result.stderr == ""
     lines = result.stdout.splitlines()
-    assert re.match(r"4 ranks.* · \d+ steps · median (20\.0|19\.\d) ms \(p95 ", lines[0])
+    assert re.match(r"1  .* — rank 2 · lost 6\.\d+ ms of (20|19\.\d) ms a step", lines[0])
+    assert any(re.match(r"4 ranks.* · \d+ steps · median (20\.0|19\.\d) ms \(p95 ", line) for line in lines)
     assert len(lines) <= 40
     assert max(map(len, lines)) <= 100
     assert "train.py:40" in result.stdout
@@ -114,7 +120,7 @@ def test_jobs_and_order_of_the_paths_change_nothing(eroica, job):
 
 def test_html_is_one_file_with_the_document(eroica, job, tmp_path):
     page = tmp_path / "report.html"
-    assert eroica("analyze", job, "--format", "html", "-o", page).returncode == 0
+    assert eroica("analyze", job, "--format", "html", "-o", page).returncode == 1
     text = page.read_text()
     embedded = re.search(r'<script[^>]*type="application/json"[^>]*>(.*?)</script>', text, re.DOTALL).group(1)
     assert json.loads(embedded) == document(eroica, job)
@@ -135,7 +141,7 @@ def test_patterns_give_the_same_document_as_traces(eroica, job, tmp_path, pack):
     for form in ("json", "text", "html"):
         from_traces = eroica("analyze", job, "--format", form)
         from_patterns = eroica("analyze", patterns, "--format", form)
-        assert from_patterns.returncode == 0, from_patterns.stderr
+        assert from_patterns.returncode == from_traces.returncode == 1, from_patterns.stderr
         assert from_traces.stdout == from_patterns.stdout
 
 
