@@ -46,10 +46,10 @@ struct AnalyzeOptions {
   ColorMode color = ColorMode::kAuto;
   std::vector<int32_t> ranks;
   std::string function;
-  std::optional<size_t> top;  ///< 0: all
+  std::optional<size_t> top;       ///< 0: all
   std::vector<std::string> rules;  ///< folders with rules of the operator
   Method method = Method::kFull;
-  std::string baseline;            ///< an earlier, healthy window of the job; empty: none
+  std::string baseline;  ///< an earlier, healthy window of the job; empty: none
 };
 
 struct SummarizeOptions {

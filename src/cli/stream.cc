@@ -186,8 +186,8 @@ class Joiner {
     const bool first = all_.builder.ranks() == 0;
     all_.builder.append(std::move(part.builder));
     if (first && bytes > 0 && ranks > 0) {
-      all_.builder.reserve(static_cast<size_t>(static_cast<double>(ranks) * static_cast<double>(bytes_) /
-                                               static_cast<double>(bytes)));
+      all_.builder.reserve(
+          static_cast<size_t>(static_cast<double>(ranks) * static_cast<double>(bytes_) / static_cast<double>(bytes)));
     }
     merge_names(all_.names, part.names);
     add_import(part.import, all_.import);
@@ -231,9 +231,9 @@ Status put_in_order(const InputSet& inputs, Part& all) {
 }
 
 size_t count_unnamed(const Job& job, const NameTable& names) {
-  return static_cast<size_t>(std::count_if(job.functions.begin(), job.functions.end(), [&](const JobFunction& function) {
-    return function.hash != 0 && !names.contains(function.hash);
-  }));
+  return static_cast<size_t>(
+      std::count_if(job.functions.begin(), job.functions.end(),
+                    [&](const JobFunction& function) { return function.hash != 0 && !names.contains(function.hash); }));
 }
 
 void add_neighbouring_names(const std::vector<std::string>& paths, NameTable& names, std::vector<std::string>& notes) {

@@ -8,8 +8,8 @@
 
 namespace eroica {
 
-/// The operation timeline that the paths name: a single file that is one by content, or the one in a single small folder
-/// without traces. Empty: they name none. Two in a folder are an error.
+/// The operation timeline that the paths name: a single file that is one by content, or the one in a single small
+/// folder without traces. Empty: they name none. Two in a folder are an error.
 OrStatus<std::string> find_timeline(const InputOptions& options, Log& log);
 
 /// Reads a timeline; what is wrong with it is logged.

@@ -13,11 +13,11 @@
 namespace eroica {
 namespace {
 
-constexpr double kSteps = 5;              // a wait is long beside the usual step …
-constexpr double kLongestSteps = 2;       // … beside the longest step …
+constexpr double kSteps = 5;               // a wait is long beside the usual step …
+constexpr double kLongestSteps = 2;        // … beside the longest step …
 constexpr double kLongestCollectives = 3;  // … and beside the group's longest collective
 constexpr double kLeastMs = 500;
-constexpr double kSaveMs = 60'000;  // saving a checkpoint takes its time
+constexpr double kSaveMs = 60'000;   // saving a checkpoint takes its time
 constexpr double kStepsWithout = 3;  // no rank has completed a step for so many
 constexpr double kPartOfWait = 0.5;
 constexpr float kNoCores = 0.01F;
@@ -28,9 +28,7 @@ constexpr size_t kMostAsked = 256;  // ranks, for their steps
 struct Entered {
   uint32_t kind = 0;
   int64_t bytes = 0;
-  bool operator<(const Entered& other) const {
-    return std::pair(kind, bytes) < std::pair(other.kind, other.bytes);
-  }
+  bool operator<(const Entered& other) const { return std::pair(kind, bytes) < std::pair(other.kind, other.bytes); }
 };
 
 class Search {
@@ -178,9 +176,8 @@ class Search {
       return;
     }
     // Groups without a list of members: whoever waits for nothing.
-    const bool known = std::any_of(groups_.begin(), groups_.end(), [&](const auto& group) {
-      return !job_->groups[group.first].ranks.empty();
-    });
+    const bool known = std::any_of(groups_.begin(), groups_.end(),
+                                   [&](const auto& group) { return !job_->groups[group.first].ranks.empty(); });
     if (!known && waits_.size() < job_->ranks.size()) {
       for (uint32_t rank = 0; rank < job_->ranks.size(); ++rank) {
         if (waits_.contains(rank)) continue;
@@ -224,9 +221,8 @@ class Search {
       if (variants.size() < 2 || !differ(variants)) continue;
       size_t most = 0;
       for (const auto& [entered, ranks] : variants) most = std::max(most, ranks.size());
-      const bool clear = std::count_if(variants.begin(), variants.end(), [&](const auto& variant) {
-                           return variant.second.size() == most;
-                         }) == 1;
+      const bool clear = std::count_if(variants.begin(), variants.end(),
+                                       [&](const auto& variant) { return variant.second.size() == most; }) == 1;
       std::vector<uint32_t> odd;
       for (const auto& [entered, ranks] : variants) {
         const bool is_odd = clear ? ranks.size() < most : waits_.at(ranks.front())->unusual;

@@ -31,8 +31,8 @@ struct BlockedJob {
   std::vector<uint32_t> opposite;  ///< of a mismatch: the members that entered the other collective
 };
 
-/// Is the job blocked at the end of its window? It is where no rank has completed a step for long, and some have been in
-/// a collective for so long as none took before: more than five usual steps, twice the longest step, and three times
+/// Is the job blocked at the end of its window? It is where no rank has completed a step for long, and some have been
+/// in a collective for so long as none took before: more than five usual steps, twice the longest step, and three times
 /// the longest collective of the group. They wait for the members that are in no collective; those that are in another
 /// one wait themselves, and what they wait for counts. Where all are in one, those of another kind or size than the
 /// rest are to blame, else the groups wait for each other.

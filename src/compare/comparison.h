@@ -37,8 +37,8 @@ struct Comparison {
   FunctionIndex index;
   StepModel model;
   std::vector<Transfer> transfers;
-  std::optional<BlockedJob> blocked;   ///< the window ends in a hang
-  std::vector<double> clock_deficits;  ///< by rank
+  std::optional<BlockedJob> blocked;     ///< the window ends in a hang
+  std::vector<double> clock_deficits;    ///< by rank
   std::vector<StepVariation> variation;  ///< by peer set
 };
 

@@ -27,11 +27,10 @@ struct AbnormalFunction {
 /// memory operations, NICs and NVLink for collectives, the CPU for everything on the host (and for any of them that has
 /// no samples of its own); of several metrics or entities the one with the largest mean. A worker that never ran a
 /// function is (0, 0, 0).
-/// D is how far β is above what is expected: 0.01 for host functions, 1 for all others (which are never above). Δ is how
-/// many of N ≤ 100 sampled workers are 0.4 or more away in Manhattan distance. A function is abnormal on a worker where
-/// β > 0.01 and (D > 0 or Δ > median + 5 · MAD of all workers' Δ).
-/// The sample is evenly spread over the ranks. Most excess first, then largest share. The order of patterns does not
-/// matter.
+/// D is how far β is above what is expected: 0.01 for host functions, 1 for all others (which are never above). Δ is
+/// how many of N ≤ 100 sampled workers are 0.4 or more away in Manhattan distance. A function is abnormal on a worker
+/// where β > 0.01 and (D > 0 or Δ > median + 5 · MAD of all workers' Δ). The sample is evenly spread over the ranks.
+/// Most excess first, then largest share. The order of patterns does not matter.
 std::vector<AbnormalFunction> eroica_method(std::span<const RankPattern> patterns);
 
 }  // namespace eroica

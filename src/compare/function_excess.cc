@@ -70,6 +70,7 @@ std::vector<FunctionExcess> function_excess(const Job& job, const FunctionIndex&
   }
   // The peers that are asked: ranks outside the subject, of the subject's peer sets.
   std::vector<uint32_t> sets;
+  sets.reserve(asked.size());
   for (const uint32_t rank : asked) sets.push_back(peers.set_of[rank]);
   std::sort(sets.begin(), sets.end());
   sets.erase(std::unique(sets.begin(), sets.end()), sets.end());
@@ -107,8 +108,7 @@ std::vector<FunctionExcess> function_excess(const Job& job, const FunctionIndex&
     result.push_back(sum);
   }
   std::sort(result.begin(), result.end(), [&](const FunctionExcess& a, const FunctionExcess& b) {
-    return a.excess != b.excess ? a.excess > b.excess
-                                : job.functions[a.function].hash < job.functions[b.function].hash;
+    return a.excess != b.excess ? a.excess > b.excess : job.functions[a.function].hash < job.functions[b.function].hash;
   });
   return result;
 }
@@ -128,7 +128,8 @@ std::optional<UserFunction> blame_user_function(const Job& job, const NameTable&
       tally.share += from.share;
       if (depth + 1 > tally.depth) {
         tally.depth = depth + 1;
-        tally.path.assign(name.path.begin(), name.path.begin() + static_cast<ptrdiff_t>(std::min(depth, name.path.size())));
+        tally.path.assign(name.path.begin(),
+                          name.path.begin() + static_cast<ptrdiff_t>(std::min(depth, name.path.size())));
       }
     };
     for (size_t i = 0; i < name.path.size(); ++i) count(split_caller(name.path[i]), i);

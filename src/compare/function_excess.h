@@ -28,8 +28,8 @@ struct FunctionExcess {
 std::vector<FunctionExcess> function_excess(const Job& job, const FunctionIndex& index, const Peers& peers,
                                             const Subject& subject);
 
-/// Is a use part of the user's own Python: frames of the user's code, and the access to single elements that they issue?
-/// What waits is left out.
+/// Is a use part of the user's own Python: frames of the user's code, and the access to single elements that they
+/// issue? What waits is left out.
 bool is_user_python(const Job& job, uint32_t function, uint32_t issuer);
 inline bool is_user_python(const Job& job, const FunctionUse& use) {
   return is_user_python(job, use.function, use.issuer);

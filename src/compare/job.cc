@@ -1,6 +1,7 @@
 #include "compare/job.h"
 
 #include <algorithm>
+#include <cmath>
 #include <numeric>
 #include <set>
 #include <tuple>
@@ -31,11 +32,9 @@ std::string group_key(const GroupPattern& group) {
   return key + group.name;
 }
 
-}  // namespace
-
 // Ranks take equally long over a step; what a rank's own few steps say of its length differs by where its window cuts
 // them. So counts a step, taken with the rank's own mean step, are put on the job's.
-static void count_per_common_step(Job& job) {
+void count_per_common_step(Job& job) {
   for (RankFacts& rank : job.ranks) {
     if (rank.step_ms <= 0 || rank.step_source == StepSource::kWindow) continue;
     const auto factor = static_cast<float>(job.step_ms / rank.step_ms);
@@ -47,6 +46,8 @@ static void count_per_common_step(Job& job) {
     for (uint32_t i = rank.collectives_begin; i < rank.collectives_end; ++i) job.collectives[i].count *= factor;
   }
 }
+
+}  // namespace
 
 std::string_view entity_kind_name(EntityKind kind) {
   constexpr std::array<std::string_view, 9> kNames{"rank", "worker", "thread", "host", "gpu",
@@ -193,12 +194,14 @@ void JobBuilder::add_collectives(const RankPattern& pattern, double steps, RankF
     use.bytes = ratio(static_cast<double>(from.bytes), static_cast<double>(from.count));
     use.total = ratio(static_cast<double>(from.total_ns), window);
     use.exposed = ratio(static_cast<double>(from.exposed_ns), window);
-    const auto at = [&](double q) { return static_cast<float>(static_cast<double>(from.durations.quantile(q)) * 1e-3); };
+    const auto at = [&](double q) {
+      return static_cast<float>(static_cast<double>(from.durations.quantile(q)) * 1e-3);
+    };
     use.p10_us = at(0.1);
     use.p50_us = at(0.5);
     use.p99_us = at(0.99);
     job_.collectives.push_back(use);
-    if (from.kind == "send") facts.sends_per_step += static_cast<uint32_t>(use.count + 0.5F);
+    if (from.kind == "send") facts.sends_per_step += static_cast<uint32_t>(std::lround(use.count));
   }
   std::set<int32_t> partners;
   for (const CollectiveInstance& instance : pattern.instances) {
@@ -289,8 +292,7 @@ void JobBuilder::add_end(const RankPattern& pattern, RankFacts& facts) {
   for (const StepPattern& step : pattern.steps) {
     if (!step.complete || saturating_add(step.start_ns, step.duration_ns) > over) continue;
     facts.longest_step_ms = std::max(facts.longest_step_ms, ms(step.duration_ns));
-    facts.since_step_ms =
-        std::min(facts.since_step_ms, ms(observed - saturating_add(step.start_ns, step.duration_ns)));
+    facts.since_step_ms = std::min(facts.since_step_ms, ms(observed - saturating_add(step.start_ns, step.duration_ns)));
   }
   if (from.quiet_ns == 0) return;
   RankEnd end;
@@ -325,7 +327,7 @@ void JobBuilder::add(const RankPattern& pattern) {
   if (pattern.world_size > job_.world_size) job_.world_size = pattern.world_size;
   if (job_.id.empty()) job_.id = pattern.job_id;
   std::string label_key;
-  for (const auto& [key, value] : pattern.labels) label_key += key + '\n' + value + '\n';
+  for (const auto& [key, value] : pattern.labels) label_key.append(key).append(1, '\n').append(value).append(1, '\n');
   const auto [labels, new_labels] = label_sets_.try_emplace(label_key, static_cast<uint32_t>(job_.label_sets.size()));
   if (new_labels) job_.label_sets.push_back(pattern.labels);
   facts.labels = labels->second;
@@ -542,9 +544,8 @@ Job JobBuilder::finish(const NameTable& names) {
   }
   std::sort(job.exchanges.begin(), job.exchanges.end());
   job.exchanges.erase(std::unique(job.exchanges.begin(), job.exchanges.end()), job.exchanges.end());
-  std::sort(job.signals.begin(), job.signals.end(), [](const Signal& a, const Signal& b) {
-    return std::tie(a.metric, a.unit) < std::tie(b.metric, b.unit);
-  });
+  std::sort(job.signals.begin(), job.signals.end(),
+            [](const Signal& a, const Signal& b) { return std::tie(a.metric, a.unit) < std::tie(b.metric, b.unit); });
   std::vector<double> steps;
   steps.reserve(job.ranks.size());
   for (const RankFacts& rank : job.ranks) {

@@ -157,13 +157,13 @@ struct RankFacts {
   uint32_t uses_begin = 0, uses_end = 0;       ///< in Job::uses
   uint32_t hardware_begin = 0, hardware_end = 0;
   uint32_t collectives_begin = 0, collectives_end = 0;
-  uint32_t steps_begin = 0, steps_end = 0;  ///< in Job::steps, at most kMaxSteps
+  uint32_t steps_begin = 0, steps_end = 0;    ///< in Job::steps, at most kMaxSteps
   uint32_t groups_begin = 0, groups_end = 0;  ///< in Job::memberships
   uint32_t sends_per_step = 0;                ///< point-to-point sends
-  int64_t end_unix_ns = 0;     ///< until when it was observed, own clock
-  float silent_ms = 0;         ///< from the end of its last event to then
-  float since_step_ms = 0;     ///< from the end of its last complete step to then
-  float longest_step_ms = 0;   ///< of all complete steps
+  int64_t end_unix_ns = 0;                    ///< until when it was observed, own clock
+  float silent_ms = 0;                        ///< from the end of its last event to then
+  float since_step_ms = 0;                    ///< from the end of its last complete step to then
+  float longest_step_ms = 0;                  ///< of all complete steps
 
   [[nodiscard]] float own() const { return 1 - share[static_cast<size_t>(TimeClass::kCommunication)]; }
 };
@@ -187,11 +187,11 @@ struct Job {
   std::vector<std::string> metrics;
   std::vector<std::map<std::string, std::string>> label_sets;
   std::vector<JobGroup> groups;
-  std::vector<uint32_t> memberships;                    ///< groups of the ranks, used or not
+  std::vector<uint32_t> memberships;                   ///< groups of the ranks, used or not
   std::vector<std::pair<int32_t, int32_t>> exchanges;  ///< ranks (smaller first) that send to or receive from another
   std::vector<Entity> entities;
   std::vector<Signal> signals;  ///< by metric, unit
-  std::vector<RankEnd> ends;  ///< by rank; of those whose window ended quietly
+  std::vector<RankEnd> ends;    ///< by rank; of those whose window ended quietly
   std::vector<OpenUse> opens;
   std::vector<std::string> ranks_without_trace;
 
@@ -259,7 +259,7 @@ class JobBuilder {
   std::unordered_map<std::string, uint32_t> groups_;
   std::unordered_map<std::string, uint32_t> label_sets_;
   std::map<std::pair<std::string, std::string>, uint32_t> signals_;
-  std::vector<uint32_t> signal_at_;             // by place in the last pattern: patterns mostly tell the same signals
+  std::vector<uint32_t> signal_at_;           // by place in the last pattern: patterns mostly tell the same signals
   std::vector<std::vector<bool>> has_value_;  // by signal: of which entities
 };
 

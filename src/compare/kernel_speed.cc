@@ -10,7 +10,7 @@
 namespace eroica {
 namespace {
 
-constexpr size_t kMostAsked = 64;       // ranks of the subject
+constexpr size_t kMostAsked = 64;        // ranks of the subject
 constexpr size_t kMostReferences = 128;  // uses of one function on other ranks
 constexpr double kMoreWork = 1.03;
 constexpr double kMoreCalls = 1.3;
@@ -34,8 +34,7 @@ double reference(const Job& job, const FunctionIndex& index, const Subject& subj
 
 bool is_in(const JobFunction& function, KernelClass which) {
   if (function.kind != FunctionKind::kCompute) return false;
-  return which == KernelClass::kAny ||
-         (which == KernelClass::kMatrix) == (function.workload == Workload::kMatrix);
+  return which == KernelClass::kAny || (which == KernelClass::kMatrix) == (function.workload == Workload::kMatrix);
 }
 
 // The same function with the same shapes about as often: where a function runs with several shapes its mean duration
@@ -57,8 +56,7 @@ Times kernel_times(const Job& job, const FunctionIndex& index, const Subject& su
   for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
     if (!is_in(job.functions[use.function], which) || use.mean_us <= 0) continue;
     const double usual = reference(
-        job, index, subject, rank, use.function,
-        [&](const FunctionUse& other) { return is_same_work(use, other); },
+        job, index, subject, rank, use.function, [&](const FunctionUse& other) { return is_same_work(use, other); },
         [](const FunctionUse& other, const RankFacts&) { return static_cast<double>(other.mean_us); });
     if (std::isnan(usual)) continue;
     times.actual += use.exposed;
@@ -107,8 +105,7 @@ double kernel_excess_share(const Job& job, const FunctionIndex& index, const Sub
 
 std::optional<double> kernel_ratio(const Job& job, const FunctionIndex& index, const Subject& subject,
                                    KernelClass which) {
-  return mean_over(subject,
-                   [&](uint32_t rank) { return kernel_ratio_of(job, index, subject, rank, which); });
+  return mean_over(subject, [&](uint32_t rank) { return kernel_ratio_of(job, index, subject, rank, which); });
 }
 
 std::optional<WorkContrast> work_contrast(const Job& job, const FunctionIndex& index, const Peers& peers,
@@ -210,8 +207,7 @@ double other_kernels_share(const Job& job, const FunctionIndex& index, const Sub
                        const auto entries = index.uses(use.function);
                        const bool elsewhere =
                            std::any_of(entries.begin(), entries.end(), [&](const FunctionIndex::Entry& entry) {
-                             return !subject.contains(entry.rank) &&
-                                    job.uses[entry.use].calls > 0.3F * use.calls;
+                             return !subject.contains(entry.rank) && job.uses[entry.use].calls > 0.3F * use.calls;
                            });
                        if (!elsewhere) other += use.exposed;
                      }

@@ -48,9 +48,10 @@ struct WorkContrast {
   double breadth = 0;  ///< share of the functions, each counting once, that have at least 3 % more
 };
 
-/// Work (tensor elements, launched threads) a step of the functions that both the subject and ranks outside it run, over
-/// that on their peers; functions count by the time that each takes there. Absent: nothing comparable.
-std::optional<WorkContrast> work_contrast(const Job& job, const FunctionIndex& index, const Peers& peers, const Subject& subject);
+/// Work (tensor elements, launched threads) a step of the functions that both the subject and ranks outside it run,
+/// over that on their peers; functions count by the time that each takes there. Absent: nothing comparable.
+std::optional<WorkContrast> work_contrast(const Job& job, const FunctionIndex& index, const Peers& peers,
+                                          const Subject& subject);
 
 /// Median duration of the calls that launch kernels, over that on ranks outside the subject. Absent: not comparable.
 std::optional<double> api_ratio(const Job& job, const FunctionIndex& index, const Subject& subject);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cctype>
+#include <cmath>
 #include <map>
 #include <numeric>
 #include <unordered_map>
@@ -30,9 +31,8 @@ class UnionFind {
 };
 
 bool says(const std::string& desc, std::string_view word) {
-  const auto found = std::search(desc.begin(), desc.end(), word.begin(), word.end(), [](char a, char b) {
-    return std::toupper(static_cast<unsigned char>(a)) == b;
-  });
+  const auto found = std::search(desc.begin(), desc.end(), word.begin(), word.end(),
+                                 [](char a, char b) { return std::toupper(static_cast<unsigned char>(a)) == b; });
   return found != desc.end();
 }
 
@@ -87,11 +87,12 @@ uint64_t fingerprint(const Job& job, const RankFacts& rank) {
   std::map<uint64_t, int64_t> calls;
   for (const FunctionUse& use : job.uses_of(rank)) {
     if (job.functions[use.function].kind == FunctionKind::kCompute && use.exposed > 0.02F) {
-      calls[job.functions[use.function].hash] = static_cast<int64_t>(use.calls + 0.5F);
+      calls[job.functions[use.function].hash] = std::lround(use.calls);
     }
   }
   uint64_t hash = 0;
-  for (const auto& [function, count] : calls) hash = hash * 1099511628211ULL + (function ^ static_cast<uint64_t>(count));
+  for (const auto& [function, count] : calls)
+    hash = hash * 1099511628211ULL + (function ^ static_cast<uint64_t>(count));
   return hash;
 }
 
@@ -198,6 +199,7 @@ Peers find_peers(const Job& job) {
     std::map<uint64_t, std::vector<uint32_t>> alike;
     for (const uint32_t index : all) alike[fingerprint(job, job.ranks[index])].push_back(index);
     std::vector<std::vector<uint32_t>> parts;
+    parts.reserve(alike.size());
     for (auto& [hash, ranks] : alike) parts.push_back(std::move(ranks));
     std::sort(parts.begin(), parts.end());
     for (size_t i = 0; i < parts.size(); ++i) {

@@ -12,8 +12,9 @@ namespace eroica {
 
 /// How the ranks of one peer set vary from step to step, each against the others in the same step.
 struct StepVariation {
-  size_t steps = 0;         ///< that all aligned ranks have; 0 = not aligned
-  double moving_share = 0;  ///< of a step: what the slowest rank of each step costs beyond the slowest rank of all steps
+  size_t steps = 0;  ///< that all aligned ranks have; 0 = not aligned
+  double moving_share =
+      0;  ///< of a step: what the slowest rank of each step costs beyond the slowest rank of all steps
   double work_correlation = 0;  ///< of own time and work, over steps and ranks, each rank's and step's mean taken out
   size_t slowest_ranks = 0;     ///< how many different ranks are the slowest of some step
   std::string why;              ///< in words: how steps were aligned, or why not
@@ -28,9 +29,9 @@ StepVariation step_variation(const Job& job, const PeerSet& set);
 /// How a subject's excess is spread over its own regular steps.
 struct Bursts {
   size_t steps = 0;
-  double burst_share = 0;    ///< share of the excess above the median step in the worst tenth (at least one step)
-  double spike_ratio = 1;    ///< mean of the worst tenth over the median step
-  double period_steps = 0;   ///< distance of the spikes where it is always about the same, else 0
+  double burst_share = 0;   ///< share of the excess above the median step in the worst tenth (at least one step)
+  double spike_ratio = 1;   ///< mean of the worst tenth over the median step
+  double period_steps = 0;  ///< distance of the spikes where it is always about the same, else 0
 };
 Bursts bursts(const Job& job, const Subject& subject);
 

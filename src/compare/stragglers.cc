@@ -32,8 +32,8 @@ Stragglers split(const std::vector<Value>& sorted, size_t lower) {
     sum += sorted[i].value - usual;
   }
   found.excess = sum / static_cast<double>(sorted.size() - lower);
-  found.spread = lower >= kLargeSet ? kToSigma * median_absolute_deviation(others)
-                                    : sorted[lower - 1].value - sorted[0].value;
+  found.spread =
+      lower >= kLargeSet ? kToSigma * median_absolute_deviation(others) : sorted[lower - 1].value - sorted[0].value;
   std::sort(found.ranks.begin(), found.ranks.end());
   return found;
 }

@@ -277,8 +277,8 @@ MicroBatchVariation micro_batch_variation(const OpTimeline& timeline, const Time
     if (average <= 0) continue;
     const double deviation = graph.own_ns[place] / average - 1;
     const int32_t batch = timeline.micro_batch[row] >= 0 ? timeline.micro_batch[row] : timeline.sequence[row];
-    computations.push_back(
-        {Key(timeline.step[row], graph.worker[place], timeline.chunk[row], batch, backward), deviation});
+    computations.emplace_back(Key(timeline.step[row], graph.worker[place], timeline.chunk[row], batch, backward),
+                              deviation);
     if (!backward) {
       squares[graph.worker[place]] += deviation * deviation;
       sizes[graph.worker[place]] += 1;

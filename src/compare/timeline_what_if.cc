@@ -197,6 +197,7 @@ std::string worker_words(const TimelineWorker& who) {
 /// Workers clearly slower than their peers, and what they cost together.
 void find_slow_workers(Context& to, const std::vector<double>& at_peers_ns) {
   std::vector<double> excess;
+  excess.reserve(to.report.by_worker.size());
   for (const WorkerAttribution& worker : to.report.by_worker) excess.push_back(worker.compute_ratio - 1);
   const double least = std::max(kLeastWorkerExcess, 6 * 1.4826 * median_absolute_deviation(excess));
   std::vector<uint32_t> slow;

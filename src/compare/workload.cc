@@ -24,9 +24,9 @@ std::string lower(std::string_view text) {
 
 // cuBLAS, CUTLASS, cuDNN, rocBLAS/Tensile (Cijk_…), Triton and torch names of matrix work.
 bool is_matrix(std::string_view name) {
-  return contains_any(name, {"gemm", "cutlass", "cijk_", "xmma", "wgmma", "matmul", "::mm", "::addmm", "::bmm",
-                             "::baddbmm", "::linear", "conv", "flash", "fmha", "attention", "winograd", "cudnn", "nvjet",
-                             "grouped_mm", "einsum"}) &&
+  return contains_any(name, {"gemm",      "cutlass",  "cijk_",     "xmma",     "wgmma",      "matmul", "::mm",
+                             "::addmm",   "::bmm",    "::baddbmm", "::linear", "conv",       "flash",  "fmha",
+                             "attention", "winograd", "cudnn",     "nvjet",    "grouped_mm", "einsum"}) &&
          !contains_any(name, {"convert", "to_copy"});
 }
 

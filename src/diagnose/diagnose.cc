@@ -9,6 +9,7 @@
 #include "diagnose/evaluate.h"
 #include "diagnose/facts.h"
 #include "diagnose/select.h"
+#include "diagnose/vocabulary.h"
 
 namespace eroica {
 namespace {
@@ -38,8 +39,7 @@ void count_losses(const Comparison& now, std::vector<Selected>& claims, std::vec
     }
     const double transfers = candidate.communication_saved * job.step_ms;
     diagnoses[c].marginal_ms_per_step = now.model.lost_ms(candidate.saved) + transfers;
-    diagnoses[c].lost_ms_per_step =
-        std::max(0.0, now.model.lost_ms(all) - now.model.lost_ms(others)) + transfers;
+    diagnoses[c].lost_ms_per_step = std::max(0.0, now.model.lost_ms(all) - now.model.lost_ms(others)) + transfers;
     diagnoses[c].lost_ms_per_step = std::min(diagnoses[c].lost_ms_per_step, job.step_ms);
     const double world = std::max<double>(static_cast<double>(job.ranks.size()), job.world_size);
     if (job.step_ms > 0) {
@@ -92,7 +92,10 @@ Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span
   for (const Rule& rule : rules) {
     Evaluation evaluation = evaluate(rule, facts);
     if (evaluation.matches.empty() && evaluation.rejection) {
-      if (evaluation.rejection->signal_missing) missing.insert(evaluation.rejection->metric);
+      const KnownFact* known = find_fact(evaluation.rejection->metric);
+      if (evaluation.rejection->signal_missing && known != nullptr && is_signal(*known)) {
+        missing.insert(evaluation.rejection->metric);
+      }
       rejections.push_back(std::move(*evaluation.rejection));
     }
     for (Match& match : evaluation.matches) matches.push_back(std::move(match));
@@ -117,13 +120,12 @@ Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span
   for (size_t i = 0; i < claims.size(); ++i) {
     diagnoses[i].summary = fill_in(claims[i].match.candidate.rule->say, diagnoses[i], claims[i].match, job.step_ms);
   }
-  std::stable_sort(diagnoses.begin(), diagnoses.end(), [](const Diagnosis& a, const Diagnosis& b) {
-    return a.lost_ms_per_step > b.lost_ms_per_step;
-  });
+  std::stable_sort(diagnoses.begin(), diagnoses.end(),
+                   [](const Diagnosis& a, const Diagnosis& b) { return a.lost_ms_per_step > b.lost_ms_per_step; });
   for (const Selected& hint : hints) {
     Diagnosis diagnosis = describe(hint, rejections, facts);
-    diagnosis.marginal_ms_per_step = now.model.lost_ms(hint.match.candidate.saved) +
-                                     hint.match.candidate.communication_saved * job.step_ms;
+    diagnosis.marginal_ms_per_step =
+        now.model.lost_ms(hint.match.candidate.saved) + hint.match.candidate.communication_saved * job.step_ms;
     diagnosis.lost_ms_per_step = diagnosis.marginal_ms_per_step;
     diagnosis.summary = fill_in(hint.match.candidate.rule->say, diagnosis, hint.match, job.step_ms);
     conclusion.hints.push_back(std::move(diagnosis));

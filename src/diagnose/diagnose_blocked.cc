@@ -134,18 +134,21 @@ void diagnose_blocked(Facts& facts, std::span<const Rule> rules, Conclusion& con
   diagnosis.marginal_ms_per_step = job.step_ms;
   const double world = std::max<double>(static_cast<double>(job.ranks.size()), job.world_size);
   diagnosis.lost_gpu_seconds_per_hour = 3600 * world;
-  diagnosis.evidence.push_back(
-      {"the longest wait in a collective at the end of the window", blocked.waited_ms, "ms", {}, {}, conclusion.victims});
+  diagnosis.evidence.push_back({"the longest wait in a collective at the end of the window",
+                                blocked.waited_ms,
+                                "ms",
+                                {},
+                                {},
+                                conclusion.victims});
   diagnosis.summary = fill_in(selected.match.candidate.rule->say, diagnosis, selected.match, job.step_ms) +
                       mismatch_in_words(blocked, job);
   if (diagnosis.function && blocked.absence.front() == Absence::kElsewhere) {
-    diagnosis.summary += fmt::format(" It stands in {}{}.", diagnosis.function->name,
-                                     diagnosis.function->file.empty()
-                                         ? std::string()
-                                         : fmt::format(" ({}{})", diagnosis.function->file,
-                                                       diagnosis.function->line > 0
-                                                           ? fmt::format(":{}", diagnosis.function->line)
-                                                           : std::string()));
+    diagnosis.summary += fmt::format(
+        " It stands in {}{}.", diagnosis.function->name,
+        diagnosis.function->file.empty()
+            ? std::string()
+            : fmt::format(" ({}{})", diagnosis.function->file,
+                          diagnosis.function->line > 0 ? fmt::format(":{}", diagnosis.function->line) : std::string()));
   }
   (diagnosis.confidence >= kClaimConfidence ? conclusion.diagnoses : conclusion.hints).push_back(std::move(diagnosis));
 }

@@ -15,7 +15,8 @@ namespace {
 
 constexpr size_t kMostPeers = 1024;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-constexpr double kLeastPart = 0.03;  // of the transfers' time
+constexpr double kAlike = 0.5;
+constexpr double kLeastPart = 0.03;      // of the transfers' time
 constexpr double kUnmeasuredPart = 0.3;  // of the affected time, where nobody shows what it would be without the cause
 
 KernelClass kernel_class(const Rule& rule) {
@@ -55,7 +56,8 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
   const Job& job = *now.job;
   const std::string expression =
       candidate.rule->subject == SubjectBy::kFunction ? function_expression(*candidate.rule) : std::string();
-  const std::vector<double> in_functions = expression.empty() ? std::vector<double>() : facts.function_share(expression);
+  const std::vector<double> in_functions =
+      expression.empty() ? std::vector<double>() : facts.function_share(expression);
   const auto affected = [&](uint32_t rank) {
     if (!in_functions.empty()) return in_functions[rank];
     double sum = 0;
@@ -65,11 +67,15 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
     return sum;
   };
   const auto own = [&](uint32_t rank) { return static_cast<double>(job.ranks[rank].own()); };
-  const bool by_clock = std::any_of(
-      candidate.rule->evidence.begin(), candidate.rule->evidence.end(), [](const EvidenceRule& evidence) {
+  const bool by_clock =
+      std::any_of(candidate.rule->evidence.begin(), candidate.rule->evidence.end(), [](const EvidenceRule& evidence) {
         return evidence.need == Need::kRequired &&
                (evidence.fact.starts_with("gpu.throttle_") || evidence.fact == "gpu.clock_locked");
       });
+  const auto peers_deficit = [&](uint32_t rank) {
+    return usual_of(now.peers.sets[now.peers.set_of[rank]], candidate.subject,
+                    [&](uint32_t other) { return now.clock_deficits[other]; });
+  };
   const bool of_user_python =
       candidate.subject.is_all() &&
       std::any_of(candidate.rule->evidence.begin(), candidate.rule->evidence.end(),
@@ -103,8 +109,9 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
     const uint32_t set = now.peers.set_of[rank];
     auto found = usual.find(set);
     if (found == usual.end()) {
-      found = usual.emplace(set, Usual{usual_of(now.peers.sets[set], candidate.subject, affected),
-                                       usual_of(now.peers.sets[set], candidate.subject, own)})
+      found = usual
+                  .emplace(set, Usual{usual_of(now.peers.sets[set], candidate.subject, affected),
+                                      usual_of(now.peers.sets[set], candidate.subject, own)})
                   .first;
     }
     double saved = kNaN;
@@ -120,8 +127,10 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
       // What the host does for a step depends little on the stage.
       saved = (std::isnan(saved) ? 0 : saved) + std::max(0.0, host_time(rank) - usual_elsewhere);
     }
-    if (by_clock && computes) {
-      const double at_full_clock = now.clock_deficits[rank] * job.ranks[rank].share[static_cast<size_t>(TimeClass::kCompute)];
+    // Where the peers run at a low clock as well they show nothing of what the clock costs.
+    if (by_clock && computes && (std::isnan(saved) || peers_deficit(rank) > kAlike * now.clock_deficits[rank])) {
+      const double at_full_clock =
+          now.clock_deficits[rank] * job.ranks[rank].share[static_cast<size_t>(TimeClass::kCompute)];
       saved = std::isnan(saved) ? at_full_clock : std::max(saved, at_full_clock);
     }
     if (std::isnan(saved) && of_user_python) {
@@ -168,9 +177,8 @@ void measure_transfers(Candidate& candidate, Facts& facts) {
     }
   }
   // Where time outside of transfers is known to be lost, nothing is made up for transfers.
-  const bool loses_own_time = candidate.effect_measured &&
-                              std::any_of(candidate.saved.begin(), candidate.saved.end(),
-                                          [](double saved) { return saved > kLeastPart; });
+  const bool loses_own_time = candidate.effect_measured && std::any_of(candidate.saved.begin(), candidate.saved.end(),
+                                                                       [](double saved) { return saved > kLeastPart; });
   if (part < kLeastPart) {
     if (loses_own_time) return;
     candidate.effect_measured = false;

@@ -24,6 +24,7 @@ constexpr double kTwoRanks = 0.75;
 constexpr double kSmallEffect = 0.5;
 constexpr double kHalf = 0.5;
 constexpr double kErrors = 3;
+constexpr double kFewStepsSeen = 0.6;
 constexpr double kMostOfIt = 0.6;
 constexpr double kExplainsPart = 0.5;
 constexpr double kWithinError = 0.5;
@@ -74,6 +75,11 @@ double comparison_error(const Comparison& now, const Candidate& candidate) {
   return median(errors);
 }
 
+// What all ranks show is judged by what a step usually is.
+bool few_steps(const Job& job) {
+  return std::all_of(job.ranks.begin(), job.ranks.end(), [](const RankFacts& rank) { return rank.steps < 3; });
+}
+
 void weigh(const Finding& finding, double& confidence, std::vector<std::string>& why) {
   const EvidenceRule& evidence = *finding.evidence;
   if (finding.verdict == Verdict::kUnknown) return;
@@ -104,9 +110,7 @@ void keep_union_or_parts(std::vector<Match>& matches) {
                                        [](const Match& a, const Match& b) { return a.confidence < b.confidence; });
   if (surest->confidence > whole->confidence + kClearly) {
     const Match best = *surest;
-    std::erase_if(matches, [&](const Match& match) {
-      return match.confidence < best.confidence - kClearly;
-    });
+    std::erase_if(matches, [&](const Match& match) { return match.confidence < best.confidence - kClearly; });
   } else {
     const Match kept = *whole;
     matches.assign(1, kept);
@@ -130,8 +134,8 @@ Evaluation evaluate(const Rule& rule, Facts& facts) {
     const KnownFact* known = find_fact(evidence.fact);
     if (evidence.need != Need::kRequired || known == nullptr || !is_signal(*known)) continue;
     if (!facts.is_sampled(evidence)) {
-      result.rejection = Rejection{&rule, fmt::format("{} was not sampled: it would decide", evidence.fact), true,
-                                   evidence.fact};
+      result.rejection =
+          Rejection{&rule, fmt::format("{} was not sampled: it would decide", evidence.fact), true, evidence.fact};
       return result;
     }
   }
@@ -216,6 +220,10 @@ Evaluation evaluate(const Rule& rule, Facts& facts) {
         confidence *= kWithinError;
         match.why.push_back(fmt::format("ranks that do the same vary by {:.1f} % of a step", 100 * error));
       }
+    }
+    if (match.candidate.subject.is_all() && few_steps(*facts.now().job)) {
+      confidence *= kFewStepsSeen;
+      match.why.emplace_back("fewer than three whole steps were seen");
     }
     if (match.candidate.explained < kMostOfIt) {
       confidence *= kExplainsPart;

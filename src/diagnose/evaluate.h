@@ -30,7 +30,7 @@ struct Match {
 /// Why a rule says nothing of the job although its time classes are affected.
 struct Rejection {
   const Rule* rule = nullptr;
-  std::string reason;            ///< with the figures; or which signal was not sampled
+  std::string reason;  ///< with the figures; or which signal was not sampled
   bool signal_missing = false;
   std::string metric;
 };

@@ -36,7 +36,7 @@ std::optional<Observation> Facts::observe(const EvidenceRule& evidence, const Ca
 
 std::optional<Observation> Facts::label(std::string_view fact, const EvidenceRule& evidence,
                                         const Candidate& candidate) {
-  const std::string keys = fact == "label.env_differs"  ? "^env\\."
+  const std::string keys = fact == "label.env_differs" ? "^env\\."
                            : evidence.function.empty() ? "."
                                                        : evidence.function;
   const std::vector<uint32_t> minority = label_minority(keys);

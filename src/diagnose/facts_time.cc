@@ -208,9 +208,7 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
     for (const StepVariation& variation : now_->variation) {
       if (variation.steps > 0) correlation = std::max(correlation, variation.work_correlation);
     }
-    return plain(moving ? correlation
-                        : correlation_over_ranks(job, now_->peers.sets[set].ranks),
-                 std::nullopt);
+    return plain(moving ? correlation : correlation_over_ranks(job, now_->peers.sets[set].ranks), std::nullopt);
   }
   if (fact == "work.tokens_ratio") {
     return relative(contrasted(*now_, candidate, [&](uint32_t rank) {
@@ -226,9 +224,8 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
     if (now_->variation[set].steps == 0) return std::nullopt;
     return plain(now_->variation[set].moving_share, std::nullopt);
   }
-  const bool one_device = std::all_of(job.ranks.begin(), job.ranks.end(), [&](const RankFacts& rank) {
-    return rank.device == job.ranks.front().device;
-  });
+  const bool one_device = std::all_of(job.ranks.begin(), job.ranks.end(),
+                                      [&](const RankFacts& rank) { return rank.device == job.ranks.front().device; });
   if (now_->peers.stages > 1 && one_device && (fact == "work.stage_excess_share" || fact == "work.stage_even")) {
     std::vector<double> longest(static_cast<size_t>(now_->peers.stages));
     std::vector<double> spread(longest.size());

@@ -13,8 +13,8 @@ namespace eroica {
 // collective → nic.slow_link, fetch → data.slow_local_disk, everything else on the host → code.slow_function.
 // `rules`: where titles and actions of these causes are taken from. Deterministic; pure.
 
-/// compare/eroica_method.h. Abnormal functions of the same kind on the same ranks are one diagnosis, of the function with
-/// the largest excess. What is said of all ranks has scope kAll.
+/// compare/eroica_method.h. Abnormal functions of the same kind on the same ranks are one diagnosis, of the function
+/// with the largest excess. What is said of all ranks has scope kAll.
 Conclusion conclude_by_eroica(std::span<const RankPattern> patterns, const NameTable& names,
                               std::span<const Rule> rules);
 

@@ -19,9 +19,8 @@ size_t common_ranks(const Subject& a, const Subject& b) {
 bool same_classes(const Rule& a, const Rule& b, const Job& job) {
   const std::vector<TimeClass> ours = affected_classes(a, job);
   const std::vector<TimeClass> theirs = affected_classes(b, job);
-  return std::any_of(ours.begin(), ours.end(), [&](TimeClass one) {
-    return std::find(theirs.begin(), theirs.end(), one) != theirs.end();
-  });
+  return std::any_of(ours.begin(), ours.end(),
+                     [&](TimeClass one) { return std::find(theirs.begin(), theirs.end(), one) != theirs.end(); });
 }
 
 bool explains_same(const Match& a, const Match& b, const Job& job) {
@@ -51,7 +50,8 @@ std::vector<Selected> select(std::vector<Match> matches, Facts& facts) {
   for (size_t i = 0; i < matches.size(); ++i) {
     for (size_t j = 0; j < matches.size(); ++j) {
       if (i != j && matches[j].confidence >= kStrong &&
-          yields(*matches[i].candidate.rule, *matches[j].candidate.rule) && explains_same(matches[i], matches[j], job)) {
+          yields(*matches[i].candidate.rule, *matches[j].candidate.rule) &&
+          explains_same(matches[i], matches[j], job)) {
         yielded[i] = true;
       }
     }

@@ -109,10 +109,8 @@ CollectiveWords words_of(const Trace& trace, const CollectiveRun& run, IssuerLoo
   return words;
 }
 
-}  // namespace
-
 // Groups that the rank belongs to but did not use in the window: they tell its place in the job all the same.
-static void add_unused_groups(const std::vector<ProcessGroup>& known, RankPattern& pattern) {
+void add_unused_groups(const std::vector<ProcessGroup>& known, RankPattern& pattern) {
   for (const ProcessGroup& group : known) {
     const bool member = std::find(group.ranks.begin(), group.ranks.end(), pattern.rank) != group.ranks.end();
     const bool listed = std::any_of(pattern.groups.begin(), pattern.groups.end(), [&](const GroupPattern& other) {
@@ -123,6 +121,8 @@ static void add_unused_groups(const std::vector<ProcessGroup>& known, RankPatter
     }
   }
 }
+
+}  // namespace
 
 void fill_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, IssuerLookup& lookup,
                       const std::vector<ProcessGroup>& known, const Steps& steps, FunctionSlots& slots,

@@ -180,8 +180,8 @@ struct WindowEnd {
   int64_t last_event_ns = 0;  ///< the end of the last event
   int64_t quiet_ns = 0;       ///< for how long the device, or the host of a CPU job, had begun nothing; 0 = not long
   std::vector<OpenCollective> open;  ///< by call
-  uint64_t frame = 0;       ///< the innermost Python function of the main thread at the end, in the NameTable; 0 = unknown
-  int32_t line = 0;         ///< … the line of its definition
+  uint64_t frame = 0;  ///< the innermost Python function of the main thread at the end, in the NameTable; 0 = unknown
+  int32_t line = 0;    ///< … the line of its definition
   uint64_t user_frame = 0;  ///< … the innermost one of the user's code
   int32_t user_line = 0;
   double cpu_run = -1;      ///< cores that the process used in that time, −1 = not sampled

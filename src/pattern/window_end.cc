@@ -16,7 +16,7 @@
 namespace eroica {
 namespace {
 
-constexpr int64_t kRounding_ns = 2'000;       // of times that were written as µs
+constexpr int64_t kRounding_ns = 2'000;          // of times that were written as µs
 constexpr int64_t kQuietAnyway_ns = 50'000'000;  // where no steps tell how long is long
 constexpr double kQuietSteps = 0.5;
 
@@ -116,12 +116,11 @@ void begin_window_end(const Trace& trace, const WindowClip& window, bool named, 
   pattern.end.quiet_ns = quiet > quiet_bound(steps) ? quiet : 0;
 }
 
-void fill_open_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work,
-                           CollectiveTable& table, CollectiveKinds& kinds, RankPattern& pattern) {
+void fill_open_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, CollectiveTable& table,
+                           CollectiveKinds& kinds, RankPattern& pattern) {
   if (pattern.end.quiet_ns == 0) return;
   // What runs on is written as ending when the profiler stopped, more or less.
-  const int64_t until =
-      window.start_ns + pattern.end.observed_ns - std::max(kRounding_ns, pattern.end.quiet_ns / 100);
+  const int64_t until = window.start_ns + pattern.end.observed_ns - std::max(kRounding_ns, pattern.end.quiet_ns / 100);
   struct Known {
     int64_t longest_ns = 0;
     std::set<std::pair<std::string, int64_t>> ended;  // kind and bytes
@@ -155,8 +154,9 @@ void fill_open_collectives(const Trace& trace, const WindowClip& window, const D
       continue;
     }
     const auto call = called.find(run.event->id);
-    take(group, {summary.kind, summary.group, instance.sequence, instance.start_ns,
-                 std::max<int64_t>(instance.bytes, 0), 0, true, false},
+    take(group,
+         {summary.kind, summary.group, instance.sequence, instance.start_ns, std::max<int64_t>(instance.bytes, 0), 0,
+          true, false},
          call == called.end() ? run.start_ns : call->second);
   }
   const int64_t free = calls.empty() ? 0 : device_free(trace, window, until);

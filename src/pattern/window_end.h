@@ -24,8 +24,8 @@ void begin_window_end(const Trace& trace, const WindowClip& window, bool named, 
 
 /// Adds the first collective of each group that had not ended: one that runs on to the end, or one whose call launched
 /// something that no device event answers (profilers list work when it has ended) behind the last one that ended.
-void fill_open_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work,
-                           CollectiveTable& table, CollectiveKinds& kinds, RankPattern& pattern);
+void fill_open_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, CollectiveTable& table,
+                           CollectiveKinds& kinds, RankPattern& pattern);
 
 /// Adds where the main thread's Python code stood.
 void add_final_frames(const Trace& trace, const WindowClip& window, const Marks& marks, FunctionSlots& slots,

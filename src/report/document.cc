@@ -257,10 +257,11 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
   profile.notes = options.notes;
   profile.notes.insert(profile.notes.end(), conclusion.notes.begin(), conclusion.notes.end());
   if (options.whole) {
-    profile.notes.push_back(fmt::format(
-        "the tables of steps, time, functions and collectives are over {} of {} ranks: those that stand out, and others "
-        "evenly spread; causes were looked for on all",
-        selected.size(), present.size()));
+    profile.notes.push_back(
+        fmt::format("the tables of steps, time, functions and collectives are over {} of {} ranks: those that stand "
+                    "out, and others "
+                    "evenly spread; causes were looked for on all",
+                    selected.size(), present.size()));
   }
   add_missing_ranks(present, document.world_size, options.ranks_listed, profile.notes);
   add_job_notes(all, profile.notes);

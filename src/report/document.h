@@ -248,7 +248,7 @@ struct DocumentOptions {
   std::vector<int32_t> ranks_listed{};  ///< by bundle.json, whether there is something to read of them or not
   size_t top = 100;                     ///< most functions to list
   std::vector<std::string> notes{};     ///< what the run has to say: inputs that were passed over …
-  std::optional<WholeJob> whole{};  ///< the patterns are a sample of this job; absent: they are all
+  std::optional<WholeJob> whole{};      ///< the patterns are a sample of this job; absent: they are all
 };
 
 /// Puts the patterns of all ranks, and what was concluded from them, into one document. Ranks must differ; their order

@@ -212,7 +212,7 @@ std::string nothing_wrong(const Context& context) {
   }
   const std::string_view dot = context.style().dot();
   std::string text{dot};
-  if (compared.empty()) {
+  if (compared.size() < 2) {
     text += document.coverage.ranks_seen == 1 ? "one rank, with nobody to compare it with"
                                               : "no ranks that could be compared with each other";
   } else if (names.size() == 1 && names[0] == "all ranks") {

@@ -115,7 +115,7 @@ inline std::vector<RankPattern> hot_job(bool slow, bool throttled) {
   if (slow) patterns[2] = sample_rank(2, 75, 1, true);
   for (RankPattern& pattern : patterns) {
     const bool hot = throttled && pattern.rank == 2;
-    add_gpu_signal(pattern, "gpu.sm_clock", "hz", hot ? 1.13e9 : 1.41e9);
+    add_gpu_signal(pattern, "gpu.sm_clock", "hz", hot && slow ? 1.13e9 : 1.41e9);
     add_gpu_signal(pattern, "gpu.temperature", "celsius", hot ? 91 : 62);
     add_gpu_signal(pattern, "gpu.throttle_thermal", "fraction", hot ? 0.6 : 0);
   }

@@ -146,10 +146,19 @@ def test_dataloader_pair(shared):
     assert slow["ms_per_step"]["dataloader"] > 5 * fast["ms_per_step"]["dataloader"]
 
 
+# Bound by launches, all four; the V100's products also use no tensor cores.
+WITH_CLAIMS = {
+    "cuda-b200/rank0.json.gz",
+    "cuda-v100-ddp-large/rank1.json.gz",
+    "dataloader-ab/workers0.json.gz",
+    "dataloader-ab/workers4.json.gz",
+}
+
+
 def test_report(name, update_golden):
     """What a user sees, to the letter."""
     done = eroica.run("analyze", name, "--color", "never", cwd=FOLDER)
-    assert done.status == eroica.OK, done.err
+    assert done.status == (eroica.FOUND if name in WITH_CLAIMS else eroica.OK), done.out + done.err
     compare(name.replace("/", "-").removesuffix(".json.gz"), done.out, update_golden)
 
 
