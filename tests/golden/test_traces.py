@@ -148,7 +148,6 @@ def test_dataloader_pair(shared):
 
 # Bound by launches, all four; the V100's products also use no tensor cores.
 WITH_CLAIMS = {
-    "cuda-b200/rank0.json.gz",
     "cuda-v100-ddp-large/rank1.json.gz",
     "dataloader-ab/workers0.json.gz",
     "dataloader-ab/workers4.json.gz",
