@@ -121,7 +121,7 @@ void keep_union_or_parts(std::vector<Match>& matches) {
 
 std::string in_words(const Finding& finding) {
   if (!finding.seen) return fmt::format("{} not sampled", finding.evidence->fact);
-  const std::string value = fmt::format("{} {:.3g}", finding.evidence->fact, finding.seen->value);
+  std::string value = fmt::format("{} {:.3g}", finding.evidence->fact, finding.seen->value);
   if (!finding.seen->peers_median) return value;
   return fmt::format("{} (peers {:.3g})", value, *finding.seen->peers_median);
 }

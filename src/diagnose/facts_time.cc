@@ -231,6 +231,7 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
     std::vector<double> spread(longest.size());
     for (const PeerSet& peers : now_->peers.sets) {
       std::vector<double> own;
+      own.reserve(peers.ranks.size());
       for (const uint32_t rank : peers.ranks) {
         own.push_back(stage_work(job, job.ranks[rank]));
       }

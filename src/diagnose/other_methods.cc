@@ -85,7 +85,7 @@ struct Answer {
 
   /// `lost_share`: of the step.
   void set_loss(Diagnosis& diagnosis, double lost_share) const {
-    int32_t world = static_cast<int32_t>(patterns.size());
+    auto world = static_cast<int32_t>(patterns.size());
     for (const RankPattern& pattern : patterns) world = std::max(world, pattern.world_size);
     const double share = std::clamp(lost_share, 0.0, 1.0);
     diagnosis.lost_ms_per_step = share * usual_step_ms(patterns);

@@ -315,7 +315,7 @@ void check_placeholders(const Fields& fields, const std::string& say) {
 void check_subject(const Fields& fields, const Rule& rule) {
   const auto needed = [](const EvidenceRule& e) { return e.need == Need::kRequired || e.need == Need::kAny; };
   if (std::ranges::none_of(rule.evidence, needed)) {
-    fields.complain("evidence", "no evidence with need = \"required\" or \"any\": the rule would always hold");
+    fields.complain("evidence", R"(no evidence with need = "required" or "any": the rule would always hold)");
     return;
   }
   const auto asks = [&](auto of_fact) {

@@ -134,6 +134,7 @@ std::string rule_in_words(const Rule& rule) {
   if (!rule.explain.empty()) text += "\n" + wrapped(rule.explain, "  ");
   text += paragraph("Said of", subject_in_words(rule));
   std::vector<std::string> classes;
+  classes.reserve(rule.affects.size());
   for (const TimeClass one : rule.affects) classes.emplace_back(time_class_name(one));
   text += paragraph("Explains time in", joined_words(classes, "and"));
   text += evidence_list(rule, Need::kRequired, "Required, all of it");

@@ -93,6 +93,7 @@ std::optional<FunctionRef> most_excess(const std::set<uint32_t>& workers, const 
   std::string best;
   for (const auto& [name, times] : time_of) {
     std::vector<double> usual;
+    usual.reserve(peers.size());
     for (const uint32_t peer : peers) usual.push_back(times[peer]);
     double excess = 0;
     for (const uint32_t worker : workers) excess += times[worker];
@@ -210,6 +211,7 @@ Diagnosis described(const TimelineFinding& finding, const OpTimeline& timeline, 
 
 std::vector<int32_t> worker_ranks(const OpTimeline& timeline) {
   std::vector<int32_t> ranks;
+  ranks.reserve(timeline.workers.size());
   for (const TimelineWorker& worker : timeline.workers) ranks.push_back(worker.rank);
   std::vector<int32_t> sorted = ranks;
   std::ranges::sort(sorted);
