@@ -79,7 +79,7 @@ std::vector<SimulatedFile> write_bundle(const Plant& plant, const Program& progr
                  {"job", {{"id", plant.dialect.job_id}, {"world_size", plant.job.world()}}}};
   if (names_window(plant, window)) {
     bundle["window"] = {{"start_unix_ns", host_clock(plant, 0).unix_ns(window.start_ns)},
-                        {"duration_ms", static_cast<double>((window.end_ns - window.start_ns) / 1000) / 1e3}};
+                        {"duration_ms", static_cast<double>(window.end_ns - window.start_ns) * 1e-6}};
   }
   std::vector<SimulatedFile> files;
   bundle["hosts"] = Json::array();

@@ -263,7 +263,7 @@ void Engine::host(int rank, int64_t t) {
 
 int64_t Engine::kernel_end(int rank, const Kernel& kernel, int64_t t) {
   const GpuState& gpu = plant_.gpus[rank];
-  double ns = static_cast<double>(kernel.ns);
+  auto ns = static_cast<double>(kernel.ns);
   if (kernel.kind == KernelKind::kCompute) {
     const double clock = plant_.job.silicon[rank] * clock_factor(plant_, rank, t) * gpu.hidden_speed;
     ns *= kernel.bound_by_clock / clock + (1 - kernel.bound_by_clock) / gpu.memory;
