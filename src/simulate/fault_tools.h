@@ -13,6 +13,7 @@ namespace eroica {
 
 inline std::vector<int> ranks_of_host(const JobSpec& job, int host) {
   std::vector<int> ranks;
+  ranks.reserve(static_cast<size_t>(job.world()));
   for (int rank = 0; rank < job.world(); ++rank) {
     if (job.host_of(rank) == host) ranks.push_back(rank);
   }
@@ -20,6 +21,7 @@ inline std::vector<int> ranks_of_host(const JobSpec& job, int host) {
 }
 inline std::vector<int> all_ranks(const JobSpec& job) {
   std::vector<int> ranks;
+  ranks.reserve(static_cast<size_t>(job.world()));
   for (int rank = 0; rank < job.world(); ++rank) ranks.push_back(rank);
   return ranks;
 }

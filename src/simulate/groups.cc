@@ -38,6 +38,7 @@ Groups make_groups(const JobSpec& job) {
   for (int stage = 0; stage < layout.pp; ++stage) {
     for (int replica = 0; replica < layout.dp; ++replica) {
       std::vector<int> ranks;
+      ranks.reserve(static_cast<size_t>(layout.tp));
       for (int shard = 0; shard < layout.tp; ++shard) ranks.push_back(layout.rank(stage, replica, shard));
       join(groups.tensor, "TENSOR_MODEL_PARALLEL_GROUP", ranks);
     }
@@ -45,6 +46,7 @@ Groups make_groups(const JobSpec& job) {
   for (int stage = 0; stage < layout.pp; ++stage) {
     for (int shard = 0; shard < layout.tp; ++shard) {
       std::vector<int> ranks;
+      ranks.reserve(static_cast<size_t>(layout.dp));
       for (int replica = 0; replica < layout.dp; ++replica) ranks.push_back(layout.rank(stage, replica, shard));
       join(groups.data, "DATA_PARALLEL_GROUP", ranks);
       if (layout.ep < 2) continue;

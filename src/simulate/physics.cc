@@ -46,7 +46,7 @@ bool clock_held(const Plant& plant, int rank, int64_t t) {
   const GpuState& gpu = plant.gpus[rank];
   if (gpu.clock >= 1) return false;
   if (gpu.duty >= 1) return true;
-  const double period = static_cast<double>(gpu.duty_period_ns);
+  const auto period = static_cast<double>(gpu.duty_period_ns);
   const double phase = static_cast<double>(t) / period + unit(seed_of(plant, "duty", 0), 0);
   const double index = std::floor(phase);
   const double duty = gpu.duty * (0.85 + 0.3 * unit(seed_of(plant, "duty length", rank), static_cast<uint64_t>(index)));

@@ -221,7 +221,7 @@ class LoopWriter {
       gemm("aten::addmm", images(), job_.hidden * 8, 1000);
       w_.op("aten::_log_softmax", elementwise(Role::kSoftmax, images() * 1000, 2));
     } else {
-      const double columns = job_.vocabulary / layout_.tp;
+      const double columns = static_cast<double>(job_.vocabulary) / layout_.tp;
       gemm("aten::mm", tokens(), job_.hidden, columns);
       w_.op("aten::_log_softmax", elementwise(Role::kSoftmax, tokens() * columns, 3));
     }
@@ -442,7 +442,7 @@ class LoopWriter {
       gemm_back(images(), job_.hidden * 8, 1000);
       return;
     }
-    const double columns = job_.vocabulary / layout_.tp;
+    const double columns = static_cast<double>(job_.vocabulary) / layout_.tp;
     w_.backward_op("LogSoftmaxBackward0", "aten::_log_softmax_backward_data",
                    {elementwise(Role::kSoftmaxBack, tokens() * columns, 3)});
     gemm_back(tokens(), job_.hidden, columns);
