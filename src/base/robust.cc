@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 
 namespace eroica {
 namespace {
@@ -54,6 +55,33 @@ double quantile(std::span<const double> values, double q) {
     return *low;
   }
   return between(*low, *std::min_element(low + 1, copy.end()), place - static_cast<double>(below));
+}
+
+double weighted_median(std::vector<std::pair<double, double>> weighted) {
+  std::sort(weighted.begin(), weighted.end());
+  double all = 0;
+  for (const auto& [value, weight] : weighted) all += weight;
+  double passed = 0;
+  for (const auto& [value, weight] : weighted) {
+    passed += weight;
+    if (2 * passed >= all) return value;
+  }
+  return 0;
+}
+
+double correlation(std::span<const double> x, std::span<const double> y) {
+  const auto n = static_cast<double>(x.size());
+  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
+  const double mean_y = std::accumulate(y.begin(), y.end(), 0.0) / n;
+  double xy = 0;
+  double xx = 0;
+  double yy = 0;
+  for (size_t i = 0; i < x.size(); ++i) {
+    xy += (x[i] - mean_x) * (y[i] - mean_y);
+    xx += (x[i] - mean_x) * (x[i] - mean_x);
+    yy += (y[i] - mean_y) * (y[i] - mean_y);
+  }
+  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
 }
 
 }  // namespace eroica

@@ -4,6 +4,7 @@
 #include <memory>
 #include <new>
 
+#include "base/rank_list.h"
 #include "base/saturate.h"
 #include "cli/commands.h"
 #include "cli/executor.h"
@@ -12,7 +13,6 @@
 #include "cli/trace_inputs.h"
 #include "pattern/window.h"
 #include "report/perfetto_export.h"
-#include "report/rank_list.h"
 
 namespace eroica {
 namespace {

@@ -197,7 +197,6 @@ void JobBuilder::add_collectives(const RankPattern& pattern, double steps, RankF
     const auto at = [&](double q) {
       return static_cast<float>(static_cast<double>(from.durations.quantile(q)) * 1e-3);
     };
-    use.p10_us = at(0.1);
     use.p50_us = at(0.5);
     use.p99_us = at(0.99);
     job_.collectives.push_back(use);

@@ -70,7 +70,6 @@ struct CollectiveUse {
   float bytes = 0;     ///< of one instance, mean; 0 = unknown
   float total = 0;     ///< share of the window
   float exposed = 0;   ///< share of the window
-  float p10_us = 0;
   float p50_us = 0;
   float p99_us = 0;
 };
@@ -193,7 +192,6 @@ struct Job {
   std::vector<Signal> signals;  ///< by metric, unit
   std::vector<RankEnd> ends;    ///< by rank; of those whose window ended quietly
   std::vector<OpenUse> opens;
-  std::vector<std::string> ranks_without_trace;
 
   [[nodiscard]] std::span<const FunctionUse> uses_of(const RankFacts& rank) const {
     return {uses.data() + rank.uses_begin, uses.data() + rank.uses_end};

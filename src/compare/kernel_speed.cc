@@ -138,18 +138,11 @@ std::optional<WorkContrast> work_contrast(const Job& job, const FunctionIndex& i
       ratios.emplace_back(of_calls * use.work_per_call / usual, median(time));
       weight += median(time);
     }
-    std::sort(ratios.begin(), ratios.end());
     if (weight <= 0) continue;
-    double passed = 0;
-    double more = 0;
-    double middle = 0;
-    for (const auto& [ratio, time] : ratios) {
-      if (2 * passed < weight) middle = ratio;
-      passed += time;
-      if (ratio > kMoreWork) more += 1;
-    }
-    sum.ratio += middle;
-    sum.breadth += more / static_cast<double>(ratios.size());
+    const auto more =
+        std::count_if(ratios.begin(), ratios.end(), [](const auto& ratio) { return ratio.first > kMoreWork; });
+    sum.breadth += static_cast<double>(more) / static_cast<double>(ratios.size());
+    sum.ratio += weighted_median(std::move(ratios));
     ++members;
   }
   if (members == 0) return std::nullopt;

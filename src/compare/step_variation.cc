@@ -58,21 +58,6 @@ int shift_of(const std::vector<StepFacts>& a, const std::vector<StepFacts>& b) {
 // The steps of one rank by the reference's step.
 using Row = std::map<int64_t, StepFacts>;
 
-double correlation(const std::vector<double>& x, const std::vector<double>& y) {
-  const auto n = static_cast<double>(x.size());
-  const double mean_x = std::accumulate(x.begin(), x.end(), 0.0) / n;
-  const double mean_y = std::accumulate(y.begin(), y.end(), 0.0) / n;
-  double xy = 0;
-  double xx = 0;
-  double yy = 0;
-  for (size_t i = 0; i < x.size(); ++i) {
-    xy += (x[i] - mean_x) * (y[i] - mean_y);
-    xx += (x[i] - mean_x) * (x[i] - mean_x);
-    yy += (y[i] - mean_y) * (y[i] - mean_y);
-  }
-  return xx > 0 && yy > 0 ? xy / std::sqrt(xx * yy) : 0;
-}
-
 // What is left of each value once its row's and its column's mean are taken out.
 std::vector<double> residuals(const std::vector<std::vector<double>>& table) {
   const size_t rows = table.size();

@@ -26,6 +26,18 @@ std::vector<uint32_t> Subject::sample(size_t most) const {
   return chosen;
 }
 
+std::vector<double> values_outside(const PeerSet& set, const Subject& subject,
+                                   const std::function<double(uint32_t)>& value_of) {
+  std::vector<double> values;
+  const size_t stride = std::max<size_t>(1, set.ranks.size() / kMostPeers);
+  for (size_t i = 0; i < set.ranks.size(); i += stride) {
+    if (subject.contains(set.ranks[i])) continue;
+    const double value = value_of(set.ranks[i]);
+    if (!std::isnan(value)) values.push_back(value);
+  }
+  return values;
+}
+
 std::optional<Contrast> contrast(const Subject& subject, const Peers& peers,
                                  const std::function<double(uint32_t)>& value_of) {
   Contrast result;
@@ -49,14 +61,7 @@ std::optional<Contrast> contrast(const Subject& subject, const Peers& peers,
   double weighted_mad = 0;
   size_t weight = 0;
   for (const uint32_t set : asked) {
-    std::vector<double> values;
-    const std::vector<uint32_t>& ranks = peers.sets[set].ranks;
-    const size_t stride = std::max<size_t>(1, ranks.size() / kMostPeers);
-    for (size_t i = 0; i < ranks.size(); i += stride) {
-      if (subject.contains(ranks[i])) continue;
-      const double value = value_of(ranks[i]);
-      if (!std::isnan(value)) values.push_back(value);
-    }
+    const std::vector<double> values = values_outside(peers.sets[set], subject, value_of);
     if (values.empty()) continue;
     const auto share = static_cast<size_t>(std::count(sets.begin(), sets.end(), set));
     weighted_median += median(values) * static_cast<double>(share);

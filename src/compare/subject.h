@@ -34,6 +34,10 @@ struct Contrast {
   size_t peers = 0;  ///< how many
 };
 
+/// `value_of` the set's ranks that are not in the subject, NaN left out; of large sets some, evenly spread.
+std::vector<double> values_outside(const PeerSet& set, const Subject& subject,
+                                   const std::function<double(uint32_t)>& value_of);
+
 /// Mean of `value_of` over the subject, beside the median over the ranks of the same peer sets that are not in it.
 /// Ranks whose value is NaN are passed over; none left: no contrast. Large sets are sampled evenly.
 std::optional<Contrast> contrast(const Subject& subject, const Peers& peers,

@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <map>
 #include <set>
-#include <unordered_map>
 #include <utility>
 
 #include "base/robust.h"
@@ -20,6 +19,18 @@ bool comparable(const Job& job, const Transfer& a, const Transfer& b) {
          std::max(a.bytes, b.bytes) <= 1.1 * std::min(a.bytes, b.bytes);
 }
 
+// Median over transfers that are alike and that `counts`; of very many some, evenly spread. Absent: there are none.
+template <typename Counts>
+std::optional<double> usual_of_alike(const std::vector<Transfer>& transfers, const Job& job, const Transfer& transfer,
+                                     Counts counts) {
+  std::vector<double> usual_us;
+  const size_t stride = std::max<size_t>(1, transfers.size() / kMostOthers);
+  for (size_t i = 0; i < transfers.size(); i += stride) {
+    if (comparable(job, transfer, transfers[i]) && counts(transfers[i])) usual_us.push_back(transfers[i].transfer_us);
+  }
+  return usual_us.empty() ? std::nullopt : std::optional<double>(median(usual_us));
+}
+
 }  // namespace
 
 std::vector<Transfer> transfers(const Job& job) {
@@ -33,11 +44,9 @@ std::vector<Transfer> transfers(const Job& job) {
         transfer.group = use.group;
         transfer.kind = use.kind;
         transfer.transfer_us = use.p50_us;
-        transfer.best_us = use.p10_us;
         transfer.bytes = use.bytes;
       }
       transfer.transfer_us = std::min<double>(transfer.transfer_us, use.p50_us);
-      transfer.best_us = std::min<double>(transfer.best_us, use.p10_us);
       transfer.exposed += use.exposed;
       if (transfer.ranks.empty() || transfer.ranks.back() != rank) transfer.ranks.push_back(rank);
     }
@@ -56,33 +65,23 @@ std::vector<Transfer> transfers(const Job& job) {
   return result;
 }
 
+bool involves(const Transfer& transfer, const Subject& subject) {
+  return std::any_of(transfer.ranks.begin(), transfer.ranks.end(),
+                     [&](uint32_t rank) { return subject.contains(rank); });
+}
+
 std::optional<double> transfer_ratio(const std::vector<Transfer>& transfers, const Job& job, const Subject& subject,
                                      Span span) {
   std::optional<double> worst;
-  // Of very many transfers some of the subject's are compared with some others, evenly spread.
-  const size_t stride = std::max<size_t>(1, transfers.size() / kMostOthers);
   size_t asked = 0;
   for (const Transfer& with : transfers) {
-    if (asked == kMostAsked) break;
-    if (span != Span::kUnknown && with.span != span) continue;
-    if (std::none_of(with.ranks.begin(), with.ranks.end(), [&](uint32_t rank) { return subject.contains(rank); })) {
-      continue;
-    }
+    if (asked == kMostAsked) break;  // of very many some tell enough
+    if ((span != Span::kUnknown && with.span != span) || !involves(with, subject)) continue;
     ++asked;
-    std::vector<double> usual;
-    for (size_t i = 0; i < transfers.size(); i += stride) {
-      const Transfer& without = transfers[i];
-      if (!comparable(job, with, without)) continue;
-      if (std::any_of(without.ranks.begin(), without.ranks.end(),
-                      [&](uint32_t rank) { return subject.contains(rank); })) {
-        continue;
-      }
-      usual.push_back(without.transfer_us);
-    }
-    if (usual.empty()) continue;
-    const double usual_us = median(usual);
-    if (usual_us <= 0) continue;
-    const double ratio = with.transfer_us / usual_us;
+    const auto usual_us =
+        usual_of_alike(transfers, job, with, [&](const Transfer& other) { return !involves(other, subject); });
+    if (!usual_us || *usual_us <= 0) continue;
+    const double ratio = with.transfer_us / *usual_us;
     if (!worst || ratio > *worst) worst = ratio;
   }
   return worst;
@@ -92,12 +91,10 @@ std::optional<HostPair> slowest_pair(const std::vector<Transfer>& transfers, con
   std::map<std::pair<uint32_t, uint32_t>, std::vector<double>> by_pair;
   for (const Transfer& transfer : transfers) {
     if (transfer.hosts.size() != 2) continue;
-    std::vector<double> alike;
-    for (const Transfer& other : transfers) {
-      if (other.hosts != transfer.hosts && comparable(job, transfer, other)) alike.push_back(other.transfer_us);
-    }
-    if (alike.empty()) continue;
-    by_pair[{transfer.hosts[0], transfer.hosts[1]}].push_back(transfer.transfer_us / std::max(1.0, median(alike)));
+    const auto usual_us =
+        usual_of_alike(transfers, job, transfer, [&](const Transfer& other) { return other.hosts != transfer.hosts; });
+    if (!usual_us) continue;
+    by_pair[{transfer.hosts[0], transfer.hosts[1]}].push_back(transfer.transfer_us / std::max(1.0, *usual_us));
   }
   if (by_pair.size() < 2) return std::nullopt;
   HostPair worst;

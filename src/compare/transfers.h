@@ -23,9 +23,11 @@ struct Transfer {
   std::vector<uint32_t> hosts;  ///< in Job::words, ascending
   double bytes = 0;             ///< of one instance
   double transfer_us = 0;
-  double best_us = 0;  ///< least of the members' 10 % quantiles
   double exposed = 0;  ///< mean share of the window over the members
 };
+
+/// Does a rank of the subject take part?
+bool involves(const Transfer& transfer, const Subject& subject);
 
 /// Every kind of collective of every group with at least 64 KiB an instance.
 std::vector<Transfer> transfers(const Job& job);

@@ -5,6 +5,7 @@
 #include <numeric>
 #include <set>
 
+#include "compare/stage_balance.h"
 #include "compare/stragglers.h"
 #include "diagnose/effect.h"
 #include "diagnose/vocabulary.h"
@@ -17,10 +18,6 @@ constexpr size_t kMostStragglers = 8;
 constexpr double kAlike = 0.5;
 constexpr double kPartOfShare = 0.5;
 constexpr size_t kMostHostsApart = 8;
-
-bool finds_ranks(const EvidenceRule& evidence) {
-  return evidence.need == Need::kRequired || evidence.need == Need::kAny;
-}
 
 std::vector<uint32_t> all_ranks(const Job& job) {
   std::vector<uint32_t> ranks(job.ranks.size());
@@ -45,15 +42,9 @@ class Finder {
 
   void by_signal() {
     for (const EvidenceRule& evidence : rule_->evidence) {
-      const KnownFact* known = find_fact(evidence.fact);
-      if (!finds_ranks(evidence) || known == nullptr || !is_signal(*known)) continue;
+      if (!is_needed(evidence) || !is_signal(evidence.fact)) continue;
       const std::vector<uint32_t> entities = facts_->entities_where(evidence);
-      std::set<uint32_t> ranks;
-      for (const uint32_t entity : entities) {
-        ranks.insert(job_->entities[entity].ranks.begin(), job_->entities[entity].ranks.end());
-      }
-      const std::vector<uint32_t> showing(ranks.begin(), ranks.end());
-      add(rule_->scope == Scope::kHost ? whole_hosts(showing) : showing, entities);
+      add(in_scope(ranks_of(entities)), entities);
       if (rule_->scope != Scope::kRanks) each_host(entities);
       if (evidence.need == Need::kRequired) return;
     }
@@ -61,18 +52,12 @@ class Finder {
 
   void by_time() {
     const std::vector<TimeClass> classes = affected_classes(*rule_, *job_);
-    const auto value_of = [&](uint32_t rank) {
-      double sum = 0;
-      for (const TimeClass one : classes) {
-        if (one != TimeClass::kCommunication) sum += job_->ranks[rank].share[static_cast<size_t>(one)];
-      }
-      return sum;
-    };
+    const auto value_of = [&](uint32_t rank) { return own_share(job_->ranks[rank], classes); };
     const double least = kPartOfLeastEffect * rule_->least_effect;
     const std::vector<Stragglers> all = find_stragglers(facts_->now().peers, value_of, least, kMostStragglers);
     std::set<uint32_t> in_all_sets;
     for (const Stragglers& found : all) {
-      add(rule_->scope == Scope::kHost ? whole_hosts(found.ranks) : found.ranks);
+      add(in_scope(found.ranks));
       // One cause may act in several stages: a replica with more input, a host with ranks of two stages.
       if (found.excess >= kAlike * all.front().excess) in_all_sets.insert(found.ranks.begin(), found.ranks.end());
     }
@@ -85,7 +70,7 @@ class Finder {
   // Hosts between which transfers are slow, for rules about pairs.
   void by_pair() {
     const bool asked = std::any_of(rule_->evidence.begin(), rule_->evidence.end(), [](const EvidenceRule& evidence) {
-      return finds_ranks(evidence) && evidence.fact == "transfer.pair_ratio";
+      return is_needed(evidence) && evidence.fact == "transfer.pair_ratio";
     });
     if (!asked) return;
     const auto worst = slowest_pair(facts_->now().transfers, *job_);
@@ -108,20 +93,13 @@ class Finder {
 
   // Several hosts may show a signal, and only one for the rule's reason.
   void each_host(const std::vector<uint32_t>& entities) {
-    std::map<uint32_t, std::set<uint32_t>> ranks_of_host;
     std::map<uint32_t, std::vector<uint32_t>> entities_of_host;
     for (const uint32_t entity : entities) {
       const std::vector<uint32_t>& ranks = job_->entities[entity].ranks;
-      if (ranks.empty()) continue;
-      const uint32_t host = job_->ranks[ranks.front()].host;
-      ranks_of_host[host].insert(ranks.begin(), ranks.end());
-      entities_of_host[host].push_back(entity);
+      if (!ranks.empty()) entities_of_host[job_->ranks[ranks.front()].host].push_back(entity);
     }
-    if (ranks_of_host.size() < 2 || ranks_of_host.size() > kMostHostsApart) return;
-    for (const auto& [host, ranks] : ranks_of_host) {
-      const std::vector<uint32_t> showing(ranks.begin(), ranks.end());
-      add(rule_->scope == Scope::kHost ? whole_hosts(showing) : showing, entities_of_host[host]);
-    }
+    if (entities_of_host.size() < 2 || entities_of_host.size() > kMostHostsApart) return;
+    for (const auto& [host, of_host] : entities_of_host) add(in_scope(ranks_of(of_host)), of_host);
   }
 
   // A disk, a GPU or a host that shows the rule's signal tells about all its ranks, whoever of them was slow enough to
@@ -129,17 +107,26 @@ class Finder {
   void by_component() {
     for (const EvidenceRule& evidence : rule_->evidence) {
       const KnownFact* known = find_fact(evidence.fact);
-      if (!finds_ranks(evidence) || known == nullptr || !is_signal(*known)) continue;
-      if (!has_entity(*known, rule_->component)) continue;
-      const std::vector<uint32_t> entities = facts_->entities_where(evidence);
-      std::set<uint32_t> ranks;
-      for (const uint32_t entity : entities) {
-        if (is_of_kind(job_->entities[entity], rule_->component)) {
-          ranks.insert(job_->entities[entity].ranks.begin(), job_->entities[entity].ranks.end());
-        }
-      }
-      if (ranks.size() < job_->ranks.size()) add({ranks.begin(), ranks.end()}, entities);
+      if (!is_needed(evidence) || known == nullptr || !has_entity(*known, rule_->component)) continue;
+      std::vector<uint32_t> entities = facts_->entities_where(evidence);
+      std::erase_if(entities, [&](uint32_t entity) { return !is_of_kind(job_->entities[entity], rule_->component); });
+      std::vector<uint32_t> ranks = ranks_of(entities);
+      if (ranks.size() < job_->ranks.size()) add(std::move(ranks), std::move(entities));
     }
+  }
+
+  /// Ranks that any of the entities tells about, ascending.
+  [[nodiscard]] std::vector<uint32_t> ranks_of(const std::vector<uint32_t>& entities) const {
+    std::set<uint32_t> ranks;
+    for (const uint32_t entity : entities) {
+      ranks.insert(job_->entities[entity].ranks.begin(), job_->entities[entity].ranks.end());
+    }
+    return {ranks.begin(), ranks.end()};
+  }
+
+  /// Rules about hosts speak of all ranks of a host.
+  [[nodiscard]] std::vector<uint32_t> in_scope(const std::vector<uint32_t>& ranks) const {
+    return rule_->scope == Scope::kHost ? whole_hosts(ranks) : ranks;
   }
 
   [[nodiscard]] std::vector<uint32_t> whole_hosts(const std::vector<uint32_t>& ranks) const {
@@ -155,7 +142,7 @@ class Finder {
 
   void by_function() {
     for (const EvidenceRule& evidence : rule_->evidence) {
-      if (!finds_ranks(evidence) || evidence.function.empty() || !evidence.fact.starts_with("function.")) continue;
+      if (!is_needed(evidence) || evidence.function.empty() || !evidence.fact.starts_with("function.")) continue;
       const std::vector<double> shares = facts_->function_share(evidence.function);
       const auto value_of = [&](uint32_t rank) { return shares[rank]; };
       const double least = kPartOfLeastEffect * rule_->least_effect;
@@ -171,21 +158,11 @@ class Finder {
 
   void by_stage() {
     const Peers& peers = facts_->now().peers;
-    if (peers.stages < 2) return;
-    int32_t longest = 0;
-    double most = 0;
-    for (const PeerSet& set : peers.sets) {
-      for (const uint32_t rank : set.ranks) {
-        const double own = job_->ranks[rank].own() - job_->ranks[rank].share[static_cast<size_t>(TimeClass::kIdle)];
-        if (own > most) {
-          most = own;
-          longest = set.stage;
-        }
-      }
-    }
+    const auto balance = stage_balance(*job_, peers);
+    if (!balance) return;
     std::vector<uint32_t> ranks;
     for (const PeerSet& set : peers.sets) {
-      if (set.stage == longest) ranks.insert(ranks.end(), set.ranks.begin(), set.ranks.end());
+      if (set.stage == balance->longest) ranks.insert(ranks.end(), set.ranks.begin(), set.ranks.end());
     }
     std::sort(ranks.begin(), ranks.end());
     add(std::move(ranks));
@@ -193,10 +170,8 @@ class Finder {
 
   void by_label() {
     for (const EvidenceRule& evidence : rule_->evidence) {
-      if (!finds_ranks(evidence) || !evidence.fact.starts_with("label.")) continue;
-      const std::string expression = evidence.fact == "label.env_differs" ? "^env\\."
-                                     : evidence.function.empty()          ? "."
-                                                                          : evidence.function;
+      if (!is_needed(evidence) || !evidence.fact.starts_with("label.")) continue;
+      const std::string expression = label_keys(evidence);
       add(facts_->label_minority(expression));
       add(facts_->label_minority(expression, true));
     }
@@ -228,6 +203,14 @@ std::vector<TimeClass> affected_classes(const Rule& rule, const Job& job) {
     classes.push_back(TimeClass::kCompute);
   }
   return classes;
+}
+
+double own_share(const RankFacts& rank, const std::vector<TimeClass>& classes) {
+  double sum = 0;
+  for (const TimeClass one : classes) {
+    if (one != TimeClass::kCommunication) sum += rank.share[static_cast<size_t>(one)];
+  }
+  return sum;
 }
 
 std::vector<Candidate> find_candidates(const Rule& rule, Facts& facts) {

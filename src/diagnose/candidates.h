@@ -11,6 +11,9 @@ namespace eroica {
 /// calls slows operators as well.
 std::vector<TimeClass> affected_classes(const Rule& rule, const Job& job);
 
+/// Share of a rank's window in the classes, communication left out: what it does itself.
+double own_share(const RankFacts& rank, const std::vector<TimeClass>& classes);
+
 /// All of whom a rule might speak, with what the job would gain. Whether the rule's evidence holds is not yet asked,
 /// but for the evidence by which the ranks are found.
 std::vector<Candidate> find_candidates(const Rule& rule, Facts& facts);

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/rank_list.h"
 #include "compare/function_excess.h"
 #include "diagnose/candidates.h"
 #include "diagnose/vocabulary.h"
@@ -195,6 +196,8 @@ double calibrated(double weight) {
   return std::min(0.99, 1 - 2 * doubt * doubt);
 }
 
+std::string in_words(std::span<const int32_t> ranks) { return ranks.empty() ? "all ranks" : rank_list(ranks); }
+
 std::string strongest_contradiction(const Match& match) {
   for (const Finding& finding : match.findings) {
     if (finding.evidence->need == Need::kContradicts && finding.verdict == Verdict::kHolds) return in_words(finding);
@@ -208,23 +211,6 @@ std::string strongest_contradiction(const Match& match) {
 }
 
 }  // namespace
-
-std::string ranks_in_words(std::span<const int32_t> ranks) {
-  if (ranks.empty()) return "all ranks";
-  std::string text = ranks.size() == 1 ? "rank " : "ranks ";
-  size_t runs = 0;
-  for (size_t i = 0; i < ranks.size();) {
-    size_t end = i;
-    while (end + 1 < ranks.size() && ranks[end + 1] == ranks[end] + 1) ++end;
-    if (runs++ > 0) text += ", ";
-    if (runs > 8) return text + fmt::format("… ({} in all)", ranks.size());
-    text += end - i >= 2 ? fmt::format("{}–{}", ranks[i], ranks[end])
-            : end > i    ? fmt::format("{}, {}", ranks[i], ranks[end])
-                         : fmt::format("{}", ranks[i]);
-    i = end + 1;
-  }
-  return text;
-}
 
 std::string fill_in(const std::string& sentence, const Diagnosis& diagnosis, const Match& match, double step_ms) {
   std::string value = "?";
@@ -261,9 +247,9 @@ std::string fill_in(const std::string& sentence, const Diagnosis& diagnosis, con
           : fmt::format("{} ({}{})", diagnosis.function->name, diagnosis.function->file,
                         diagnosis.function->line > 0 ? ":" + std::to_string(diagnosis.function->line) : "");
   const std::pair<std::string_view, std::string> words[] = {
-      {"{ranks}", ranks_in_words(diagnosis.ranks)},
+      {"{ranks}", in_words(diagnosis.ranks)},
       {"{hosts}", diagnosis.hosts.empty() ? "the host" : joined(diagnosis.hosts)},
-      {"{component}", diagnosis.component.empty() ? ranks_in_words(diagnosis.ranks) : diagnosis.component},
+      {"{component}", diagnosis.component.empty() ? in_words(diagnosis.ranks) : diagnosis.component},
       {"{value}", value},
       {"{peers}", peers},
       {"{function}", function},

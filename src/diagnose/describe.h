@@ -17,7 +17,4 @@ Diagnosis describe(const Selected& selected, std::span<const Rejection> rejectio
 /// Replaces {ranks} {hosts} {component} {value} {peers} {function} {lost} in a rule's sentence.
 std::string fill_in(const std::string& sentence, const Diagnosis& diagnosis, const Match& match, double step_ms);
 
-/// "rank 2", "ranks 0–3, 7".
-std::string ranks_in_words(std::span<const int32_t> ranks);
-
 }  // namespace eroica

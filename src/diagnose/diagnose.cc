@@ -27,7 +27,8 @@ void count_losses(const Comparison& now, std::vector<Selected>& claims, std::vec
     for (size_t i = 0; i < all.size(); ++i) all[i] = std::max(all[i], claim.match.candidate.saved[i]);
     all_transfers += claim.match.candidate.communication_saved;
   }
-  const double joint = now.model.lost_ms(all) + all_transfers * job.step_ms;
+  const double joint_own = now.model.lost_ms(all);
+  const double world = std::max<double>(static_cast<double>(job.ranks.size()), job.world_size);
   for (size_t c = 0; c < claims.size(); ++c) {
     const Candidate& candidate = claims[c].match.candidate;
     std::vector<double> others(job.ranks.size());
@@ -39,16 +40,15 @@ void count_losses(const Comparison& now, std::vector<Selected>& claims, std::vec
     }
     const double transfers = candidate.communication_saved * job.step_ms;
     diagnoses[c].marginal_ms_per_step = now.model.lost_ms(candidate.saved) + transfers;
-    diagnoses[c].lost_ms_per_step = std::max(0.0, now.model.lost_ms(all) - now.model.lost_ms(others)) + transfers;
+    diagnoses[c].lost_ms_per_step = std::max(0.0, joint_own - now.model.lost_ms(others)) + transfers;
     diagnoses[c].lost_ms_per_step = std::min(diagnoses[c].lost_ms_per_step, job.step_ms);
-    const double world = std::max<double>(static_cast<double>(job.ranks.size()), job.world_size);
     if (job.step_ms > 0) {
       diagnoses[c].lost_gpu_seconds_per_hour = diagnoses[c].lost_ms_per_step / job.step_ms * 3600 * world;
     }
   }
   conclusion.what_if.slowdown = now.model.slowdown();
   conclusion.what_if.slowdown_even = now.model.slowdown_even();
-  conclusion.what_if.step_ms_without_findings = std::max(0.0, job.step_ms - joint);
+  conclusion.what_if.step_ms_without_findings = std::max(0.0, job.step_ms * (1 - all_transfers) - joint_own);
 }
 
 // Beside a large culprit, ranks that are merely a little slower than the rest may suffer from it (on a shared machine)
@@ -92,8 +92,7 @@ Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span
   for (const Rule& rule : rules) {
     Evaluation evaluation = evaluate(rule, facts);
     if (evaluation.matches.empty() && evaluation.rejection) {
-      const KnownFact* known = find_fact(evaluation.rejection->metric);
-      if (evaluation.rejection->signal_missing && known != nullptr && is_signal(*known)) {
+      if (evaluation.rejection->signal_missing && is_signal(evaluation.rejection->metric)) {
         missing.insert(evaluation.rejection->metric);
       }
       rejections.push_back(std::move(*evaluation.rejection));

@@ -13,7 +13,7 @@
 namespace eroica {
 namespace {
 
-constexpr size_t kMostPeers = 1024;
+constexpr size_t kMostElsewhere = 1024;
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
 constexpr double kAlike = 0.5;
 constexpr double kLeastPart = 0.03;      // of the transfers' time
@@ -28,11 +28,7 @@ KernelClass kernel_class(const Rule& rule) {
 
 // Median of `value_of` over the set's ranks outside the subject; NaN: there are none.
 double usual_of(const PeerSet& set, const Subject& subject, const std::function<double(uint32_t)>& value_of) {
-  std::vector<double> values;
-  const size_t stride = std::max<size_t>(1, set.ranks.size() / kMostPeers);
-  for (size_t i = 0; i < set.ranks.size(); i += stride) {
-    if (!subject.contains(set.ranks[i])) values.push_back(value_of(set.ranks[i]));
-  }
+  const std::vector<double> values = values_outside(set, subject, value_of);
   return values.empty() ? kNaN : median(values);
 }
 
@@ -43,10 +39,8 @@ bool tells_speed(std::string_view fact) {
 
 std::string function_expression(const Rule& rule) {
   for (const EvidenceRule& evidence : rule.evidence) {
-    if ((evidence.need == Need::kRequired || evidence.need == Need::kAny) && evidence.fact.starts_with("function.") &&
-        !evidence.function.empty()) {
-      return evidence.function;
-    }
+    const bool of_functions = is_needed(evidence) && evidence.fact.starts_with("function.");
+    if (of_functions && !evidence.function.empty()) return evidence.function;
   }
   return {};
 }
@@ -59,17 +53,12 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
   const std::vector<double> in_functions =
       expression.empty() ? std::vector<double>() : facts.function_share(expression);
   const auto affected = [&](uint32_t rank) {
-    if (!in_functions.empty()) return in_functions[rank];
-    double sum = 0;
-    for (const TimeClass one : classes) {
-      if (one != TimeClass::kCommunication) sum += job.ranks[rank].share[static_cast<size_t>(one)];
-    }
-    return sum;
+    return in_functions.empty() ? own_share(job.ranks[rank], classes) : in_functions[rank];
   };
   const auto own = [&](uint32_t rank) { return static_cast<double>(job.ranks[rank].own()); };
   const bool by_clock =
       std::any_of(candidate.rule->evidence.begin(), candidate.rule->evidence.end(), [](const EvidenceRule& evidence) {
-        return evidence.need == Need::kRequired &&
+        return is_needed(evidence) &&
                (evidence.fact.starts_with("gpu.throttle_") || evidence.fact == "gpu.clock_locked");
       });
   const auto peers_deficit = [&](uint32_t rank) {
@@ -81,18 +70,13 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
       std::any_of(candidate.rule->evidence.begin(), candidate.rule->evidence.end(),
                   [](const EvidenceRule& evidence) { return evidence.fact == "function.user_share"; });
   const bool computes = std::find(classes.begin(), classes.end(), TimeClass::kCompute) != classes.end();
-  const auto host_time = [&](uint32_t rank) {
-    double sum = 0;
-    for (const TimeClass one : classes) {
-      const bool of_host = one != TimeClass::kCommunication && one != TimeClass::kCompute;
-      if (of_host) sum += job.ranks[rank].share[static_cast<size_t>(one)];
-    }
-    return sum;
-  };
+  std::vector<TimeClass> host_classes = classes;
+  std::erase(host_classes, TimeClass::kCompute);
+  const auto host_time = [&](uint32_t rank) { return own_share(job.ranks[rank], host_classes); };
   double usual_elsewhere = kNaN;
   if (!candidate.subject.is_all()) {
     std::vector<double> elsewhere;
-    const size_t stride = std::max<size_t>(1, job.ranks.size() / kMostPeers);
+    const size_t stride = std::max<size_t>(1, job.ranks.size() / kMostElsewhere);
     for (size_t rank = 0; rank < job.ranks.size(); rank += stride) {
       if (!candidate.subject.contains(static_cast<uint32_t>(rank))) {
         elsewhere.push_back(host_time(static_cast<uint32_t>(rank)));
@@ -122,8 +106,7 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
     } else if (computes && !candidate.subject.is_all()) {
       saved = kernel_excess_share(job, now.index, candidate.subject, rank, kernel_class(*candidate.rule));
     }
-    if (std::isnan(found->second.affected) && in_functions.empty() && !std::isnan(host_time(rank)) &&
-        !std::isnan(usual_elsewhere)) {
+    if (std::isnan(found->second.affected) && in_functions.empty() && !std::isnan(usual_elsewhere)) {
       // What the host does for a step depends little on the stage.
       saved = (std::isnan(saved) ? 0 : saved) + std::max(0.0, host_time(rank) - usual_elsewhere);
     }
@@ -147,15 +130,11 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
 void measure_transfers(Candidate& candidate, Facts& facts) {
   const Comparison& now = facts.now();
   const Job& job = *now.job;
-  double exposed = 0;
-  size_t groups = 0;
-  for (const Transfer& transfer : now.transfers) {
-    if (std::any_of(transfer.ranks.begin(), transfer.ranks.end(),
-                    [&](uint32_t rank) { return candidate.subject.contains(rank); })) {
-      ++groups;
-    }
+  if (std::none_of(now.transfers.begin(), now.transfers.end(),
+                   [&](const Transfer& transfer) { return involves(transfer, candidate.subject); })) {
+    return;
   }
-  if (groups == 0) return;
+  double exposed = 0;
   for (const uint32_t rank : candidate.subject.ranks()) {
     exposed += job.ranks[rank].share[static_cast<size_t>(TimeClass::kCommunication)] /
                static_cast<double>(candidate.subject.ranks().size());
@@ -168,8 +147,7 @@ void measure_transfers(Candidate& candidate, Facts& facts) {
     // A link with a part of its usual speed takes longer in proportion; how fast a link is that is never idle shows
     // beside the most that others reach.
     for (EvidenceRule evidence : candidate.rule->evidence) {
-      if (evidence.need == Need::kSupports || evidence.need == Need::kContradicts) continue;
-      if (looks_for_more(evidence.bounds) || !tells_speed(evidence.fact)) continue;
+      if (!is_needed(evidence) || looks_for_more(evidence.bounds) || !tells_speed(evidence.fact)) continue;
       if (evidence.statistic != Statistic::kMean) evidence.statistic = Statistic::kMaximum;
       const auto seen = facts.observe(evidence, candidate);
       if (!seen || !seen->peers_median || *seen->peers_median <= 0) continue;
@@ -198,8 +176,8 @@ void limit_to_signal(Candidate& candidate, Facts& facts) {
   constexpr double kAllowance = 1.5;
   std::optional<double> stopped;
   for (const EvidenceRule& evidence : candidate.rule->evidence) {
-    if (evidence.need != Need::kRequired && evidence.need != Need::kAny) continue;
-    if (!is_lost_time(evidence.fact) || (!evidence.entity.empty() && evidence.entity != "rank")) continue;
+    if (!is_needed(evidence) || !is_lost_time(evidence.fact)) continue;
+    if (!evidence.entity.empty() && evidence.entity != "rank") continue;
     const auto seen = facts.observe(evidence, candidate);
     if (!seen) continue;
     stopped = std::max(stopped.value_or(0), seen->value - seen->peers_median.value_or(0));

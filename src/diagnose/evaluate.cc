@@ -19,10 +19,11 @@ constexpr double kNoSupport = 0.1;
 constexpr double kContradiction = 0.45;
 constexpr double kLeastAfterContradiction = 0.1;
 constexpr double kUnmeasured = 0.85;
-constexpr double kOneRankAlone = 0.8;
-constexpr double kTwoRanks = 0.75;
+constexpr double kNoPeers = 0.75;
+constexpr double kOnePeer = 0.8;
+constexpr double kUncertainPeers = 0.8;
 constexpr double kSmallEffect = 0.5;
-constexpr double kHalf = 0.5;
+constexpr double kPartOfLeastEffect = 0.5;  // less is not even a hint
 constexpr double kErrors = 3;
 constexpr double kFewStepsSeen = 0.6;
 constexpr double kMostOfIt = 0.6;
@@ -117,6 +118,100 @@ void keep_union_or_parts(std::vector<Match>& matches) {
   }
 }
 
+// Did a signal point at the subject, beside or instead of time?
+bool shown_by_signal(const Match& match) {
+  return std::any_of(match.findings.begin(), match.findings.end(), [](const Finding& finding) {
+    return is_needed(*finding.evidence) && finding.verdict == Verdict::kHolds && is_signal(finding.evidence->fact);
+  });
+}
+
+// Doubts that hang on whom a subject was compared with.
+void doubt_comparison(Match& match, const Comparison& now, double& confidence) {
+  const size_t outside = peers_outside(match.candidate, now.peers);
+  if (outside == 0) {
+    confidence *= kNoPeers;
+    match.why.emplace_back("no rank does the same work: there is nobody to compare with");
+  } else if (outside == 1) {
+    confidence *= kOnePeer;
+    match.why.emplace_back("only one other rank does the same work: it may be the odd one");
+  }
+  if (!now.peers.certain) {
+    confidence *= kUncertainPeers;
+    match.why.emplace_back("no process group tells which ranks do the same work");
+  }
+  const double error = comparison_error(now, match.candidate);
+  if (match.candidate.effect < kErrors * error) {
+    confidence *= kWithinError;
+    match.why.push_back(fmt::format("ranks that do the same vary by {:.1f} % of a step", 100 * error));
+  }
+}
+
+// How sure the evidence of a rule that holds makes one, and why.
+double confidence_of(Match& match, const Comparison& now) {
+  const Candidate& candidate = match.candidate;
+  const Rule& rule = *candidate.rule;
+  double confidence = rule.prior;
+  bool first_any = true;
+  for (const Finding& finding : match.findings) {
+    // The first of the alternatives is what made the rule possible, as a required one is.
+    if (finding.evidence->need == Need::kAny && finding.verdict == Verdict::kHolds && first_any) {
+      first_any = false;
+      continue;
+    }
+    weigh(finding, confidence, match.why);
+  }
+  if (candidate.effect < rule.least_effect) {
+    confidence *= kSmallEffect;
+    match.why.push_back(fmt::format("it explains only {:.1f} % of a step", 100 * candidate.effect));
+  }
+  if (!candidate.effect_measured) {
+    confidence *= kUnmeasured;
+    match.why.emplace_back("nobody shows what the step would be without it: the loss is an estimate");
+  }
+  const bool all = candidate.subject.is_all();
+  if (by_comparison(rule) && !shown_by_signal(match) && !all) doubt_comparison(match, now, confidence);
+  if (all && few_steps(*now.job)) {
+    confidence *= kFewStepsSeen;
+    match.why.emplace_back("fewer than three whole steps were seen");
+  }
+  if (candidate.explained < kMostOfIt) {
+    confidence *= kExplainsPart;
+    match.why.push_back(fmt::format("it accounts for only {:.0f} % of the excess", 100 * candidate.explained));
+  }
+  if (all && !rule.also_all && rule.subject == SubjectBy::kSignal) {
+    confidence *= kUnmeasured;
+    match.why.emplace_back("it is the same everywhere");
+  }
+  return std::clamp(confidence, 0.0, 0.99);
+}
+
+// Asks for all evidence. What is returned, if anything, is why the rule says nothing of the candidate.
+std::optional<Rejection> gather(Match& match, Facts& facts) {
+  const Rule& rule = *match.candidate.rule;
+  const Finding* first_any = nullptr;
+  bool any_holds = false;
+  match.findings.reserve(rule.evidence.size());
+  for (const EvidenceRule& evidence : rule.evidence) {
+    Finding& finding =
+        match.findings.emplace_back(Finding{&evidence, Verdict::kUnknown, facts.observe(evidence, match.candidate)});
+    if (finding.seen) finding.verdict = judge(evidence.bounds, *finding.seen);
+    const bool holds = finding.verdict == Verdict::kHolds;
+    if (evidence.need == Need::kRequired && !holds) return Rejection{&rule, in_words(finding), false, evidence.fact};
+    if (evidence.need == Need::kAny) {
+      if (first_any == nullptr) first_any = &finding;
+      any_holds = any_holds || holds;
+    }
+  }
+  if (first_any != nullptr && !any_holds) {
+    return Rejection{&rule, in_words(*first_any), !first_any->seen.has_value(), first_any->evidence->fact};
+  }
+  if (match.candidate.effect < kPartOfLeastEffect * rule.least_effect) {
+    return Rejection{&rule, fmt::format("it would explain {:.1f} % of a step at most", 100 * match.candidate.effect),
+                     false, ""};
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::string in_words(const Finding& finding) {
@@ -128,112 +223,20 @@ std::string in_words(const Finding& finding) {
 
 Evaluation evaluate(const Rule& rule, Facts& facts) {
   Evaluation result;
-  const Peers& peers = facts.now().peers;
-  std::vector<Candidate> candidates = find_candidates(rule, facts);
   for (const EvidenceRule& evidence : rule.evidence) {
-    const KnownFact* known = find_fact(evidence.fact);
-    if (evidence.need != Need::kRequired || known == nullptr || !is_signal(*known)) continue;
-    if (!facts.is_sampled(evidence)) {
+    if (evidence.need == Need::kRequired && is_signal(evidence.fact) && !facts.is_sampled(evidence)) {
       result.rejection =
           Rejection{&rule, fmt::format("{} was not sampled: it would decide", evidence.fact), true, evidence.fact};
       return result;
     }
   }
-  for (Candidate& candidate : candidates) {
+  for (Candidate& candidate : find_candidates(rule, facts)) {
     Match match(std::move(candidate));
-    bool possible = true;
-    bool any_asked = false;
-    bool any_holds = false;
-    for (const EvidenceRule& evidence : rule.evidence) {
-      Finding finding{&evidence, Verdict::kUnknown, facts.observe(evidence, match.candidate)};
-      if (finding.seen) finding.verdict = judge(evidence.bounds, *finding.seen);
-      if (evidence.need == Need::kRequired && finding.verdict != Verdict::kHolds) {
-        possible = false;
-        if (!result.rejection) result.rejection = Rejection{&rule, in_words(finding), false, evidence.fact};
-        break;
-      }
-      if (evidence.need == Need::kAny) {
-        any_asked = true;
-        any_holds = any_holds || finding.verdict == Verdict::kHolds;
-      }
-      match.findings.push_back(std::move(finding));
-    }
-    if (!possible) continue;
-    if (any_asked && !any_holds) {
-      if (!result.rejection) {
-        for (const Finding& finding : match.findings) {
-          if (finding.evidence->need == Need::kAny) {
-            result.rejection = Rejection{&rule, in_words(finding), !finding.seen.has_value(), finding.evidence->fact};
-            break;
-          }
-        }
-      }
+    if (auto rejection = gather(match, facts)) {
+      if (!result.rejection) result.rejection = std::move(rejection);
       continue;
     }
-    if (match.candidate.effect < kHalf * rule.least_effect) {
-      if (!result.rejection) {
-        result.rejection = Rejection{
-            &rule, fmt::format("it would explain {:.1f} % of a step at most", 100 * match.candidate.effect), false, ""};
-      }
-      continue;
-    }
-    double confidence = rule.prior;
-    bool first_any = true;
-    for (const Finding& finding : match.findings) {
-      // The first of the alternatives is what made the rule possible, as a required one is.
-      if (finding.evidence->need == Need::kAny && finding.verdict == Verdict::kHolds && first_any) {
-        first_any = false;
-        continue;
-      }
-      weigh(finding, confidence, match.why);
-    }
-    if (match.candidate.effect < rule.least_effect) {
-      confidence *= kSmallEffect;
-      match.why.push_back(fmt::format("it explains only {:.1f} % of a step", 100 * match.candidate.effect));
-    }
-    if (!match.candidate.effect_measured) {
-      confidence *= kUnmeasured;
-      match.why.emplace_back("nobody shows what the step would be without it: the loss is an estimate");
-    }
-    const bool shown_by_signal = std::any_of(match.findings.begin(), match.findings.end(), [](const Finding& finding) {
-      const bool found_by = finding.evidence->need == Need::kRequired || finding.evidence->need == Need::kAny;
-      const KnownFact* known = find_fact(finding.evidence->fact);
-      return found_by && finding.verdict == Verdict::kHolds && known != nullptr && is_signal(*known);
-    });
-    if (by_comparison(rule) && !shown_by_signal && !match.candidate.subject.is_all()) {
-      const size_t outside = peers_outside(match.candidate, peers);
-      if (outside == 0) {
-        confidence *= kTwoRanks;
-        match.why.emplace_back("no rank does the same work: there is nobody to compare with");
-      } else if (outside == 1) {
-        confidence *= kOneRankAlone;
-        match.why.emplace_back("only one other rank does the same work: it may be the odd one");
-      }
-      if (!peers.certain) {
-        confidence *= kOneRankAlone;
-        match.why.emplace_back("no process group tells which ranks do the same work");
-      }
-    }
-    if (by_comparison(rule) && !shown_by_signal && !match.candidate.subject.is_all()) {
-      const double error = comparison_error(facts.now(), match.candidate);
-      if (match.candidate.effect < kErrors * error) {
-        confidence *= kWithinError;
-        match.why.push_back(fmt::format("ranks that do the same vary by {:.1f} % of a step", 100 * error));
-      }
-    }
-    if (match.candidate.subject.is_all() && few_steps(*facts.now().job)) {
-      confidence *= kFewStepsSeen;
-      match.why.emplace_back("fewer than three whole steps were seen");
-    }
-    if (match.candidate.explained < kMostOfIt) {
-      confidence *= kExplainsPart;
-      match.why.push_back(fmt::format("it accounts for only {:.0f} % of the excess", 100 * match.candidate.explained));
-    }
-    if (match.candidate.subject.is_all() && !rule.also_all && rule.subject == SubjectBy::kSignal) {
-      confidence *= kUnmeasured;
-      match.why.emplace_back("it is the same everywhere");
-    }
-    match.confidence = std::clamp(confidence, 0.0, 0.99);
+    match.confidence = confidence_of(match, facts.now());
     result.matches.push_back(std::move(match));
   }
   keep_union_or_parts(result.matches);

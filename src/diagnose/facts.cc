@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/robust.h"
+#include "diagnose/observed.h"
 #include "diagnose/vocabulary.h"
 
 namespace eroica {
@@ -28,17 +29,19 @@ std::optional<Observation> Facts::observe(const EvidenceRule& evidence, const Ca
   if (fact.starts_with("work.")) return work(fact, candidate);
   if (fact.starts_with("function.")) return function(fact, evidence, candidate);
   if (fact.starts_with("transfer.")) return transfer(fact, candidate);
-  if (fact.starts_with("label.")) return label(fact, evidence, candidate);
+  if (fact.starts_with("label.")) return label(evidence, candidate);
   if (fact.starts_with("blocked.")) return blocked(fact, candidate);
   if (fact.starts_with("baseline.")) return from_baseline(fact, evidence);
   return other(fact, candidate);
 }
 
-std::optional<Observation> Facts::label(std::string_view fact, const EvidenceRule& evidence,
-                                        const Candidate& candidate) {
-  const std::string keys = fact == "label.env_differs" ? "^env\\."
-                           : evidence.function.empty() ? "."
-                                                       : evidence.function;
+std::string label_keys(const EvidenceRule& evidence) {
+  if (evidence.fact == "label.env_differs") return "^env\\.";
+  return evidence.function.empty() ? "." : evidence.function;
+}
+
+std::optional<Observation> Facts::label(const EvidenceRule& evidence, const Candidate& candidate) {
+  const std::string keys = label_keys(evidence);
   const std::vector<uint32_t> minority = label_minority(keys);
   const std::vector<uint32_t> other = label_minority(keys, true);
   const Job& job = *now_->job;
@@ -108,18 +111,9 @@ std::vector<uint32_t> Facts::label_minority(const std::string& expression, bool 
 
 std::optional<Observation> Facts::other(std::string_view fact, const Candidate& candidate) {
   const Job& job = *now_->job;
-  const auto contrasted = [&](const std::function<double(uint32_t)>& value_of) -> std::optional<Observation> {
-    const auto found = contrast(candidate.subject, now_->peers, value_of);
-    if (!found) return std::nullopt;
-    return Observation{found->value, found->peers_median, found->peers_mad, std::nullopt, ""};
-  };
   if (fact == "trace.events_ratio") {
-    auto seen = contrasted([&](uint32_t rank) { return static_cast<double>(job.ranks[rank].events); });
-    if (!seen || !seen->peers_median || *seen->peers_median <= 0) return std::nullopt;
-    seen->value /= *seen->peers_median;
-    seen->peers_mad /= *seen->peers_median;
-    seen->peers_median = 1;
-    return seen;
+    return relative(
+        contrasted(*now_, candidate, [&](uint32_t rank) { return static_cast<double>(job.ranks[rank].events); }));
   }
   if (fact == "steps.repeated_share") {
     // A step that is computed again before the optimizer goes on holds its work twice.
@@ -127,7 +121,7 @@ std::optional<Observation> Facts::other(std::string_view fact, const Candidate& 
     if (job.gpu_job) return std::nullopt;
     constexpr double kTwice = 1.6;
     constexpr double kInStep = 0.15;
-    return contrasted([&](uint32_t rank) {
+    return contrasted(*now_, candidate, [&](uint32_t rank) {
       std::vector<double> work;
       std::vector<double> durations;
       for (const StepFacts& step : job.steps_of(job.ranks[rank])) {
@@ -149,7 +143,7 @@ std::optional<Observation> Facts::other(std::string_view fact, const Candidate& 
     });
   }
   if (fact == "steps.irregular_share") {
-    return contrasted([&](uint32_t rank) {
+    return contrasted(*now_, candidate, [&](uint32_t rank) {
       const auto steps = job.steps_of(job.ranks[rank]);
       if (steps.empty()) return 0.0;
       const auto irregular =

@@ -47,7 +47,7 @@ class Facts {
   std::optional<Observation> work(std::string_view fact, const Candidate& candidate);
   std::optional<Observation> function(std::string_view fact, const EvidenceRule& evidence, const Candidate& candidate);
   std::optional<Observation> transfer(std::string_view fact, const Candidate& candidate);
-  std::optional<Observation> label(std::string_view fact, const EvidenceRule& evidence, const Candidate& candidate);
+  std::optional<Observation> label(const EvidenceRule& evidence, const Candidate& candidate);
   [[nodiscard]] std::optional<Observation> blocked(std::string_view fact, const Candidate& candidate) const;
   std::optional<Observation> from_baseline(std::string_view fact, const EvidenceRule& evidence);
   std::optional<Observation> other(std::string_view fact, const Candidate& candidate);
@@ -59,6 +59,9 @@ class Facts {
   std::vector<uint32_t> entities_begin_;     // of each rank, in entities_of_ranks_; lazily, for very large jobs
   std::vector<uint32_t> entities_of_ranks_;  // in Job::entities
 };
+
+/// Regular expression for the keys of the labels that a fact about labels means.
+std::string label_keys(const EvidenceRule& evidence);
 
 /// Entities of one kind ("gpu", "nic" …; empty: any) that a signal has.
 bool is_of_kind(const Entity& entity, std::string_view kind);

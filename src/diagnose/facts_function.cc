@@ -7,6 +7,7 @@
 #include "base/robust.h"
 #include "compare/function_excess.h"
 #include "diagnose/facts.h"
+#include "diagnose/observed.h"
 
 namespace eroica {
 namespace {
@@ -20,13 +21,6 @@ double sum_over(const Job& job, uint32_t rank, const std::vector<bool>& selected
     if (selected[use.function]) sum += value_of(use);
   }
   return sum;
-}
-
-std::optional<Observation> contrasted(const Comparison& now, const Candidate& candidate,
-                                      const std::function<double(uint32_t)>& value_of) {
-  const auto found = contrast(candidate.subject, now.peers, value_of);
-  if (!found) return std::nullopt;
-  return Observation{found->value, found->peers_median, found->peers_mad, std::nullopt, ""};
 }
 
 }  // namespace
@@ -107,9 +101,7 @@ std::optional<Observation> Facts::function(std::string_view fact, const Evidence
 std::optional<Observation> Facts::transfer(std::string_view fact, const Candidate& candidate) {
   const Job& job = *now_->job;
   const auto ratio = [&](Span span) -> std::optional<Observation> {
-    const auto found = transfer_ratio(now_->transfers, job, candidate.subject, span);
-    if (!found) return std::nullopt;
-    return Observation{*found, 1.0, 0, std::nullopt, ""};
+    return observed(transfer_ratio(now_->transfers, job, candidate.subject, span), 1.0);
   };
   if (fact == "transfer.ratio") return ratio(Span::kUnknown);
   if (fact == "transfer.inter_host_ratio") return ratio(Span::kHosts);
@@ -158,7 +150,7 @@ std::optional<Observation> Facts::transfer(std::string_view fact, const Candidat
       }
     }
     if (count == 0 || others.empty() || median(others) <= 0) return std::nullopt;
-    return Observation{here / median(others), 1.0, 0, std::nullopt, ""};
+    return observed(here / median(others), 1.0);
   }
   if (fact == "transfer.burst_share") {
     return contrasted(*now_, candidate, [&](uint32_t rank) {
@@ -176,13 +168,12 @@ std::optional<Observation> Facts::transfer(std::string_view fact, const Candidat
 }
 
 std::optional<Observation> Facts::from_baseline(std::string_view fact, const EvidenceRule& evidence) {
-  if (fact == "baseline.available") return Observation{baseline_ != nullptr ? 1.0 : 0.0, {}, 0, {}, ""};
+  if (fact == "baseline.available") return observed(baseline_ != nullptr ? 1.0 : 0.0, std::nullopt);
   if (baseline_ == nullptr) return std::nullopt;
   const Job& now = *now_->job;
   const Job& then = *baseline_->job;
-  const auto plain = [](double value, double usual) { return Observation{value, usual, 0, {}, ""}; };
   if (fact == "baseline.step_ratio") {
-    return then.step_ms > 0 ? std::optional(plain(now.step_ms / then.step_ms, 1)) : std::nullopt;
+    return then.step_ms > 0 ? observed(now.step_ms / then.step_ms, 1) : std::nullopt;
   }
   // What each function took then: median over ranks, by hash.
   const auto per_function = [](const Job& job, FunctionKind kind, auto value_of) {
@@ -203,7 +194,7 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
       usual += use.total * median(found->second) / value_of(use);
     }
     if (usual <= 0) return std::nullopt;
-    return plain(actual / usual, 1);
+    return observed(actual / usual, 1);
   };
   if (fact == "baseline.compute_ratio") {
     return ratio_of(FunctionKind::kCompute, [](const FunctionUse& use) { return static_cast<double>(use.mean_us); });
@@ -227,7 +218,7 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
       actual += transfer.exposed;
       usual += transfer.exposed * median(before) / transfer.transfer_us;
     }
-    return usual > 0 ? std::optional(plain(actual / usual, 1)) : std::nullopt;
+    return usual > 0 ? observed(actual / usual, 1) : std::nullopt;
   }
   const auto new_share = [&](FunctionKind kind, bool of_kind) {
     std::unordered_set<uint64_t> known;
@@ -242,7 +233,7 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
       if (!known.contains(function.hash)) fresh += weight;
     }
     const double base = of_kind ? all : static_cast<double>(now.ranks.size());
-    return plain(base > 0 ? fresh / base : 0, 0);
+    return observed(base > 0 ? fresh / base : 0, 0);
   };
   if (fact == "baseline.collective_renamed_share") return new_share(FunctionKind::kCollective, true);
   if (fact == "baseline.kernel_renamed_share") return new_share(FunctionKind::kCompute, true);
@@ -258,7 +249,7 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
       }
       return result;
     };
-    return plain(values(now) != values(then) ? 1 : 0, 0);
+    return observed(values(now) != values(then) ? 1 : 0, 0);
   }
   return std::nullopt;
 }

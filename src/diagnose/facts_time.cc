@@ -1,38 +1,17 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <utility>
 
 #include "base/robust.h"
+#include "compare/stage_balance.h"
 #include "diagnose/facts.h"
+#include "diagnose/observed.h"
 
 namespace eroica {
 namespace {
 
 constexpr double kNaN = std::numeric_limits<double>::quiet_NaN();
-
-std::optional<Observation> plain(std::optional<double> value, std::optional<double> usual) {
-  if (!value || std::isnan(*value)) return std::nullopt;
-  Observation seen;
-  seen.value = *value;
-  seen.peers_median = usual;
-  return seen;
-}
-
-std::optional<Observation> contrasted(const Comparison& now, const Candidate& candidate,
-                                      const std::function<double(uint32_t)>& value_of) {
-  const auto found = contrast(candidate.subject, now.peers, value_of);
-  if (!found) return std::nullopt;
-  return Observation{found->value, found->peers_median, found->peers_mad, std::nullopt, ""};
-}
-
-// The value over the peers' median.
-std::optional<Observation> relative(std::optional<Observation> seen) {
-  if (!seen || !seen->peers_median || *seen->peers_median <= 0) return std::nullopt;
-  seen->value /= *seen->peers_median;
-  seen->peers_mad /= *seen->peers_median;
-  seen->peers_median = 1;
-  return seen;
-}
 
 bool has_peers(const Comparison& now, const Subject& subject) {
   for (const uint32_t rank : subject.sample(64)) {
@@ -43,33 +22,16 @@ bool has_peers(const Comparison& now, const Subject& subject) {
   return false;
 }
 
-// What a stage's ranks do of their own: on GPUs what the devices do, since hosts are alike.
-double stage_work(const Job& job, const RankFacts& rank) {
-  const auto share = [&](TimeClass one) { return static_cast<double>(rank.share[static_cast<size_t>(one)]); };
-  return job.gpu_job ? share(TimeClass::kCompute) + share(TimeClass::kMemory) : rank.own() - share(TimeClass::kIdle);
-}
-
+// Of work and own time.
 double correlation_over_ranks(const Job& job, const std::vector<uint32_t>& ranks) {
-  double n = 0;
-  double x = 0;
-  double y = 0;
-  double xx = 0;
-  double yy = 0;
-  double xy = 0;
+  std::vector<double> work;
+  std::vector<double> own;
   for (const uint32_t rank : ranks) {
-    const double work = job.ranks[rank].work;
-    const double own = job.ranks[rank].own();
-    if (work <= 0) continue;
-    n += 1;
-    x += work;
-    y += own;
-    xx += work * work;
-    yy += own * own;
-    xy += work * own;
+    if (job.ranks[rank].work <= 0) continue;
+    work.push_back(job.ranks[rank].work);
+    own.push_back(job.ranks[rank].own());
   }
-  if (n < 3) return kNaN;
-  const double spread = (xx - x * x / n) * (yy - y * y / n);
-  return spread > 0 ? (xy - x * y / n) / std::sqrt(spread) : 0;
+  return work.size() < 3 ? kNaN : correlation(work, own);
 }
 
 }  // namespace
@@ -78,10 +40,10 @@ std::optional<Observation> Facts::time(std::string_view fact, const Candidate& c
   const Job& job = *now_->job;
   if (fact == "time.excess_share" || fact == "time.excess_ms") {
     if (!candidate.effect_measured || candidate.subject.is_all()) return std::nullopt;
-    return plain(candidate.effect * (fact == "time.excess_ms" ? job.step_ms : 1), 0.0);
+    return observed(candidate.effect * (fact == "time.excess_ms" ? job.step_ms : 1), 0.0);
   }
-  if (fact == "time.period_steps") return plain(bursts(job, candidate.subject).period_steps, std::nullopt);
-  if (fact == "time.burst_share") return plain(bursts(job, candidate.subject).burst_share, std::nullopt);
+  if (fact == "time.period_steps") return observed(bursts(job, candidate.subject).period_steps, std::nullopt);
+  if (fact == "time.burst_share") return observed(bursts(job, candidate.subject).burst_share, std::nullopt);
   for (size_t i = 0; i < kTimeClassCount; ++i) {
     const std::string_view name = time_class_name(static_cast<TimeClass>(i));
     if (fact.substr(5).starts_with(name) && fact.ends_with("_share")) {
@@ -97,7 +59,7 @@ std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate
   // Operators on the CPU have one name for many sizes: only ranks of the same stage run them alike.
   const bool compares = fact.ends_with("_ratio") || fact == "kernels.memory_over_gemm";
   if (!job.gpu_job && compares && !has_peers(*now_, subject)) return std::nullopt;
-  if (fact == "kernels.on_device") return plain(job.gpu_job ? 1.0 : 0.0, std::nullopt);
+  if (fact == "kernels.on_device") return observed(job.gpu_job ? 1.0 : 0.0, std::nullopt);
   if (fact == "kernels.clock_deficit") {
     return contrasted(*now_, candidate, [&](uint32_t rank) { return now_->clock_deficits[rank]; });
   }
@@ -105,18 +67,18 @@ std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate
     const auto memory = kernel_ratio(job, now_->index, subject, KernelClass::kMemoryBound);
     const auto matrix = kernel_ratio(job, now_->index, subject, KernelClass::kMatrix);
     if (!memory || !matrix || *matrix <= 0) return std::nullopt;
-    return plain(*memory / *matrix, 1.0);
+    return observed(*memory / *matrix, 1.0);
   }
   if (fact == "kernels.gemm_ratio") {
-    return plain(kernel_ratio(job, now_->index, subject, KernelClass::kMatrix), 1.0);
+    return observed(kernel_ratio(job, now_->index, subject, KernelClass::kMatrix), 1.0);
   }
   if (fact == "kernels.memory_bound_ratio") {
-    return plain(kernel_ratio(job, now_->index, subject, KernelClass::kMemoryBound), 1.0);
+    return observed(kernel_ratio(job, now_->index, subject, KernelClass::kMemoryBound), 1.0);
   }
-  if (fact == "kernels.all_ratio") return plain(kernel_ratio(job, now_->index, subject, KernelClass::kAny), 1.0);
-  if (fact == "kernels.copy_ratio") return plain(copy_ratio(job, now_->index, subject), 1.0);
-  if (fact == "kernels.api_ratio") return plain(api_ratio(job, now_->index, subject), 1.0);
-  if (fact == "kernels.other_share") return plain(other_kernels_share(job, now_->index, subject), 0.0);
+  if (fact == "kernels.all_ratio") return observed(kernel_ratio(job, now_->index, subject, KernelClass::kAny), 1.0);
+  if (fact == "kernels.copy_ratio") return observed(copy_ratio(job, now_->index, subject), 1.0);
+  if (fact == "kernels.api_ratio") return observed(api_ratio(job, now_->index, subject), 1.0);
+  if (fact == "kernels.other_share") return observed(other_kernels_share(job, now_->index, subject), 0.0);
   const auto over_compute = [&](const std::function<double(uint32_t)>& value_of) {
     return contrasted(*now_, candidate, value_of);
   };
@@ -157,19 +119,10 @@ std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate
   if (fact == "kernels.median_us") {
     return over_compute([&](uint32_t rank) {
       std::vector<std::pair<double, double>> durations;  // µs, calls
-      double calls = 0;
       for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
-        if (!is_compute(use)) continue;
-        durations.emplace_back(use.p50_us, use.calls);
-        calls += use.calls;
+        if (is_compute(use)) durations.emplace_back(use.p50_us, use.calls);
       }
-      std::sort(durations.begin(), durations.end());
-      double passed = 0;
-      for (const auto& [us, count] : durations) {
-        passed += count;
-        if (2 * passed >= calls) return us;
-      }
-      return kNaN;
+      return durations.empty() ? kNaN : weighted_median(std::move(durations));
     });
   }
   return std::nullopt;
@@ -183,24 +136,16 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
   if (fact == "work.ratio" || fact == "work.breadth") {
     const auto seen = work_contrast(job, now_->index, now_->peers, candidate.subject);
     if (!seen) return std::nullopt;
-    return fact == "work.ratio" ? plain(seen->ratio, 1.0) : plain(seen->breadth, 0.0);
+    return fact == "work.ratio" ? observed(seen->ratio, 1.0) : observed(seen->breadth, 0.0);
   }
   if (fact == "work.shapes") {
     return contrasted(*now_, candidate, [&](uint32_t rank) {
       std::vector<std::pair<double, double>> shapes;  // and time
-      double all = 0;
       for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
-        if (job.functions[use.function].kind != FunctionKind::kCompute || use.shapes == 0) continue;
-        shapes.emplace_back(use.shapes, use.exposed);
-        all += use.exposed;
+        const bool counts = job.functions[use.function].kind == FunctionKind::kCompute && use.shapes > 0;
+        if (counts) shapes.emplace_back(use.shapes, use.exposed);
       }
-      std::sort(shapes.begin(), shapes.end());
-      double passed = 0;
-      for (const auto& [count, time] : shapes) {
-        passed += time;
-        if (2 * passed >= all) return count;
-      }
-      return kNaN;
+      return shapes.empty() ? kNaN : weighted_median(std::move(shapes));
     });
   }
   if (fact == "work.tracks_time") {
@@ -208,7 +153,7 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
     for (const StepVariation& variation : now_->variation) {
       if (variation.steps > 0) correlation = std::max(correlation, variation.work_correlation);
     }
-    return plain(moving ? correlation : correlation_over_ranks(job, now_->peers.sets[set].ranks), std::nullopt);
+    return observed(moving ? correlation : correlation_over_ranks(job, now_->peers.sets[set].ranks), std::nullopt);
   }
   if (fact == "work.tokens_ratio") {
     return relative(contrasted(*now_, candidate, [&](uint32_t rank) {
@@ -220,32 +165,15 @@ std::optional<Observation> Facts::work(std::string_view fact, const Candidate& c
     }));
   }
   if (fact == "work.moving_share") {
-    if (moving) return plain(candidate.effect, std::nullopt);
+    if (moving) return observed(candidate.effect, std::nullopt);
     if (now_->variation[set].steps == 0) return std::nullopt;
-    return plain(now_->variation[set].moving_share, std::nullopt);
+    return observed(now_->variation[set].moving_share, std::nullopt);
   }
-  const bool one_device = std::all_of(job.ranks.begin(), job.ranks.end(),
-                                      [&](const RankFacts& rank) { return rank.device == job.ranks.front().device; });
-  if (now_->peers.stages > 1 && one_device && (fact == "work.stage_excess_share" || fact == "work.stage_even")) {
-    std::vector<double> longest(static_cast<size_t>(now_->peers.stages));
-    std::vector<double> spread(longest.size());
-    for (const PeerSet& peers : now_->peers.sets) {
-      std::vector<double> own;
-      own.reserve(peers.ranks.size());
-      for (const uint32_t rank : peers.ranks) {
-        own.push_back(stage_work(job, job.ranks[rank]));
-      }
-      const auto stage = static_cast<size_t>(peers.stage);
-      longest[stage] = std::max(longest[stage], median(own));
-      const auto [least, most] = std::minmax_element(own.begin(), own.end());
-      spread[stage] = std::max(spread[stage], *most - *least);
-    }
-    const auto top = std::max_element(longest.begin(), longest.end());
-    double mean = 0;
-    for (const double stage : longest) mean += stage / static_cast<double>(longest.size());
-    if (fact == "work.stage_excess_share") return plain(*top - mean, mean);
-    const double apart = spread[static_cast<size_t>(top - longest.begin())];
-    return plain(apart < 0.8 * (*top - mean) + 0.01 ? 1.0 : 0.0, std::nullopt);
+  if (fact == "work.stage_excess_share" || fact == "work.stage_even") {
+    const auto balance = stage_balance(job, now_->peers);
+    if (!balance) return std::nullopt;
+    if (fact == "work.stage_excess_share") return observed(balance->excess, balance->mean);
+    return observed(balance->spread < 0.8 * balance->excess + 0.01 ? 1.0 : 0.0, std::nullopt);
   }
   return std::nullopt;
 }

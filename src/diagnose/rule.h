@@ -47,6 +47,11 @@ struct EvidenceRule {
   std::string says;   ///< in words, for the report
 };
 
+/// Must it, or one of its kind, hold for the rule to say anything?
+inline bool is_needed(const EvidenceRule& evidence) {
+  return evidence.need == Need::kRequired || evidence.need == Need::kAny;
+}
+
 /// Of whom a rule may speak, and how the ranks are found.
 enum class SubjectBy : uint8_t {
   kSignal,    ///< entities for which the first required evidence holds

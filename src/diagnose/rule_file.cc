@@ -313,18 +313,14 @@ void check_placeholders(const Fields& fields, const std::string& say) {
 
 /// What the way in which the ranks are found asks of the evidence.
 void check_subject(const Fields& fields, const Rule& rule) {
-  const auto needed = [](const EvidenceRule& e) { return e.need == Need::kRequired || e.need == Need::kAny; };
-  if (std::ranges::none_of(rule.evidence, needed)) {
+  if (std::ranges::none_of(rule.evidence, is_needed)) {
     fields.complain("evidence", R"(no evidence with need = "required" or "any": the rule would always hold)");
     return;
   }
   const auto asks = [&](auto of_fact) {
-    return std::ranges::any_of(rule.evidence, [&](const EvidenceRule& e) { return needed(e) && of_fact(e.fact); });
+    return std::ranges::any_of(rule.evidence, [&](const EvidenceRule& e) { return is_needed(e) && of_fact(e.fact); });
   };
-  const auto of_signal = [](const std::string& name) {
-    const KnownFact* fact = find_fact(name);
-    return fact != nullptr && is_signal(*fact);
-  };
+  const auto of_signal = [](const std::string& name) { return is_signal(name); };
   const auto begins = [](std::string_view prefix) {
     return [prefix](const std::string& name) { return name.starts_with(prefix); };
   };

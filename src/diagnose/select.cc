@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <numeric>
 
-#include "base/robust.h"
 #include "diagnose/candidates.h"
 
 namespace eroica {

@@ -30,6 +30,11 @@ const KnownFact* find_fact(std::string_view name) {
   return at == all_facts().end() ? nullptr : &*at;
 }
 
+bool is_signal(std::string_view name) {
+  const KnownFact* fact = find_fact(name);
+  return fact != nullptr && is_signal(*fact);
+}
+
 bool has_entity(const KnownFact& signal, std::string_view kind) {
   std::string_view rest = signal.entities;
   while (!rest.empty()) {

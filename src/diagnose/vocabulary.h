@@ -24,6 +24,7 @@ const std::vector<KnownFact>& all_facts();
 /// nullptr: there is none of this name.
 const KnownFact* find_fact(std::string_view name);
 inline bool is_signal(const KnownFact& fact) { return !fact.entities.empty(); }
+bool is_signal(std::string_view name);  ///< false also for what is not known
 bool has_entity(const KnownFact& signal, std::string_view kind);
 bool selects_labels(std::string_view fact);  ///< by EvidenceRule::function, which may be absent
 bool takes_function(std::string_view fact);  ///< is there something for EvidenceRule::function to select?

@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/rank_list.h"
 #include "pattern/text.h"
-#include "report/rank_list.h"
 
 namespace eroica {
 namespace {

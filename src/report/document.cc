@@ -6,8 +6,8 @@
 
 #include <fmt/format.h>
 
+#include "base/rank_list.h"
 #include "base/saturate.h"
-#include "report/rank_list.h"
 #include "report/sections.h"
 
 namespace eroica {

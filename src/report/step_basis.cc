@@ -5,8 +5,8 @@
 #include <algorithm>
 #include <map>
 
+#include "base/rank_list.h"
 #include "base/robust.h"
-#include "report/rank_list.h"
 
 namespace eroica {
 namespace {

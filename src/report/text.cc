@@ -7,7 +7,7 @@
 
 #include <fmt/format.h>
 
-#include "report/rank_list.h"
+#include "base/rank_list.h"
 #include "report/text_sections.h"
 #include "report/text_table.h"
 

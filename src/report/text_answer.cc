@@ -3,8 +3,8 @@
 
 #include <fmt/format.h>
 
+#include "base/rank_list.h"
 #include "report/diagnosis_text.h"
-#include "report/rank_list.h"
 #include "report/text_sections.h"
 
 namespace eroica {

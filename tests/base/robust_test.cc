@@ -82,5 +82,28 @@ RC_GTEST_PROP(Robust, QuantileEqualsTheSlowOne, ()) {
   RC_ASSERT(std::abs(quantile(values, q) - expected) < 1e-6);
 }
 
+// Every value as often as its weight says: the lower of the middle two.
+RC_GTEST_PROP(Robust, WeightedMedianEqualsTheMedianOfRepeatedValues, ()) {
+  const auto counts = *rc::gen::nonEmpty(rc::gen::container<std::vector<std::pair<int, int>>>(
+      rc::gen::pair(rc::gen::inRange(-9, 9), rc::gen::inRange(1, 5))));
+  std::vector<std::pair<double, double>> weighted;
+  std::vector<double> repeated;
+  for (const auto& [value, count] : counts) {
+    weighted.emplace_back(value, count);
+    repeated.insert(repeated.end(), static_cast<size_t>(count), value);
+  }
+  RC_ASSERT(weighted_median(weighted) == sorted(repeated)[(repeated.size() - 1) / 2]);
+}
+
+TEST(Robust, WeightedMedianOfNothingIsZero) { EXPECT_EQ(weighted_median({}), 0); }
+
+TEST(Robust, Correlation) {
+  const std::vector<double> x{1, 2, 3, 4};
+  EXPECT_NEAR(correlation(x, std::vector<double>{10, 20, 30, 40}), 1, 1e-12);
+  EXPECT_NEAR(correlation(x, std::vector<double>{4, 3, 2, 1}), -1, 1e-12);
+  EXPECT_NEAR(correlation(x, std::vector<double>{1, -1, -1, 1}), 0, 1e-12);
+  EXPECT_EQ(correlation(x, std::vector<double>{5, 5, 5, 5}), 0);
+}
+
 }  // namespace
 }  // namespace eroica

@@ -76,7 +76,6 @@ inline uint32_t add_group(Job& job, const std::vector<int32_t>& ranks, uint32_t 
     use.kind = kind;
     use.count = 1;
     use.bytes = bytes;
-    use.p10_us = p50_us;
     use.p50_us = p50_us;
     use.p99_us = p50_us;
     job.collectives.push_back(use);

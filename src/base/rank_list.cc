@@ -1,4 +1,4 @@
-#include "report/rank_list.h"
+#include "base/rank_list.h"
 
 #include <algorithm>
 #include <vector>

@@ -1,4 +1,4 @@
-#include "report/rank_list.h"
+#include "base/rank_list.h"
 
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
