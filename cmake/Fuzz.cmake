@@ -1,4 +1,4 @@
-# fuzz/NAME.cc becomes the libFuzzer executable NAME (preset fuzz).
+# fuzz/NAME.cc becomes the libFuzzer executable NAME (preset asan).
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/fuzz/*.cc)
 foreach(source IN LISTS sources)
   cmake_path(GET source STEM name)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every libFuzzer target of the fuzz preset for SECONDS_EACH seconds.
+# Runs every libFuzzer target of the asan preset for SECONDS_EACH seconds.
 #   tools/fuzz.sh SECONDS_EACH [TARGET...]
 # Starts from fuzz/corpus/TARGET; what it finds is kept in build/fuzz/found/TARGET, a failing
 # input in build/fuzz/failed.
@@ -11,7 +11,7 @@ shift
 targets=("$@")
 if [ $# -eq 0 ]; then
   targets=()
-  for path in build/fuzz/targets/*; do [ ! -x "$path" ] || targets+=("${path##*/}"); done
+  for path in build/asan/targets/*; do [ ! -x "$path" ] || targets+=("${path##*/}"); done
 fi
 [ ${#targets[@]} -gt 0 ] || { echo "no fuzz targets"; exit 0; }
 
@@ -20,7 +20,7 @@ fuzz_one() {
   local corpora=("build/fuzz/found/$target")
   mkdir -p "${corpora[0]}" build/fuzz/failed
   [ ! -d "fuzz/corpus/$target" ] || corpora+=("fuzz/corpus/$target")
-  if "build/fuzz/targets/$target" "-max_total_time=$seconds" -timeout=20 -rss_limit_mb=2048 \
+  if "build/asan/targets/$target" "-max_total_time=$seconds" -timeout=20 -rss_limit_mb=2048 \
     "-artifact_prefix=build/fuzz/failed/$target-" "${corpora[@]}" >"$log" 2>&1 </dev/null; then
     echo "$target: $(tail -n 1 "$log")"
   else

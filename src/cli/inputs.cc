@@ -12,7 +12,7 @@ namespace eroica {
 
 namespace {
 
-std::string in_role(const std::string& role, std::string message) {
+std::string in_role(const std::string& role, const std::string& message) {
   return role.empty() ? message : role + ": " + message;
 }
 
@@ -45,7 +45,7 @@ OrStatus<Collected> read_inputs(const InputSet& inputs, const InputOptions& opti
     log.error(in_role(role, collected.error().message));
     return kExitNoInput;
   }
-  for (std::string& note : collected->notes) note = in_role(role, std::move(note));
+  for (std::string& note : collected->notes) note = in_role(role, note);
   for (const std::string& note : collected->notes) log.warning(note);
   return std::move(collected.value());
 }

@@ -112,6 +112,7 @@ int explain(const RuleSet& rules, const RulesOptions& options, Log& log) {
     return print(options.json ? dumped(to_json(*rule)) : printable(rule_in_words(*rule)), log);
   }
   std::vector<std::string_view> causes;
+  causes.reserve(rules.rules.size());
   for (const Rule& one : rules.rules) causes.push_back(one.cause);
   const std::string_view near = nearest_word(options.cause, causes);
   log.error(fmt::format("there is no rule for '{}'; {}", options.cause,

@@ -4,12 +4,10 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <chrono>
 #include <cmath>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
-#include <iostream>
 #include <map>
 #include <memory>
 #include <random>
@@ -30,10 +28,11 @@ GeneratedJob job_of(int32_t dp, int32_t stages, int32_t chunks = 1, double noise
   job.gap_ns = 20'000;
   auto random = std::make_shared<std::mt19937>(7);
   job.own_ns = [random, chunks, noise](const GeneratedOp& op) {
-    std::normal_distribution<double> normal(1, noise);
+    std::normal_distribution<double> normal;
+    const auto noisy = [&] { return 1 + noise * normal(*random); };
     double ms = 1;
-    if (op.type == OpType::kForwardCompute) ms = 20 * normal(*random) / chunks;
-    if (op.type == OpType::kBackwardCompute) ms = 40 * normal(*random) / chunks;
+    if (op.type == OpType::kForwardCompute) ms = 20 * noisy() / chunks;
+    if (op.type == OpType::kBackwardCompute) ms = 40 * noisy() / chunks;
     if (op.type == OpType::kParamsSync || op.type == OpType::kGradsSync) ms = 8.0 / chunks;
     if (op.type == OpType::kOther) ms = 5;
     return static_cast<int64_t>(ms * kMs);
@@ -200,24 +199,6 @@ RC_GTEST_PROP(TimelineWhatIf, AnyRowsAreAnalysed, ()) {
   const TimelineReport report = analyze_timeline(timeline);
   RC_ASSERT(std::isfinite(report.slowdown_even));
   RC_ASSERT(report.by_worker.size() == timeline.workers.size());
-}
-
-TEST(TimelineWhatIf, AMillionOperationsTakeSeconds) {
-  GeneratedJob job = job_of(16, 8);
-  job.micro_batches = 32;
-  job.steps = 40;
-  const std::string text = to_csv(generate(job).timeline);
-  const auto begin = std::chrono::steady_clock::now();
-  const Result<OpTimeline> timeline = read_op_timeline(memory_source(text), "big.csv");
-  ASSERT_TRUE(timeline.ok());
-  const auto middle = std::chrono::steady_clock::now();
-  const TimelineReport report = analyze_timeline(*timeline);
-  const std::chrono::duration<double> reading = middle - begin;
-  const std::chrono::duration<double> analysis = std::chrono::steady_clock::now() - middle;
-  EXPECT_GT(report.operations, 900'000U);
-  EXPECT_LT(reading.count() + analysis.count(), 30);  // generous: sanitizers, busy machines
-  std::cout << report.operations << " operations: read in " << reading.count() << " s, analysed in " << analysis.count()
-            << " s\n";
 }
 
 class PublicTrace : public testing::TestWithParam<const char*> {};
