@@ -5,8 +5,8 @@
 #include <tuple>
 
 #include "base/saturate.h"
+#include "pattern/entity.h"
 #include "pattern/hardware.h"
-#include "pattern/text.h"
 
 namespace eroica {
 namespace {
@@ -17,18 +17,25 @@ constexpr size_t kMostCpuSignals = 16;
 enum class Owner : uint8_t { kRank, kGpu, kHost, kDevice, kPart, kCpu };
 
 Owner owner_of(std::string_view entity) {
-  const size_t slash = entity.rfind('/');
-  const std::string_view part = slash == std::string_view::npos ? std::string_view() : entity.substr(slash + 1);
-  if (entity.starts_with("rank ")) {
-    return part.empty() ? Owner::kRank : Owner::kPart;
+  switch (entity_kind(entity)) {
+    case EntityKind::kRank:
+      return Owner::kRank;
+    case EntityKind::kGpu:
+      return Owner::kGpu;
+    case EntityKind::kHost:
+      return Owner::kHost;
+    case EntityKind::kNic:
+    case EntityKind::kDisk:
+      return Owner::kDevice;
+    case EntityKind::kWorker:
+    case EntityKind::kThread:
+      return Owner::kPart;
+    case EntityKind::kCpu:
+      return Owner::kCpu;
+    case EntityKind::kOther:
+      break;
   }
-  if (part.starts_with("gpu ") || entity.starts_with("GPU ")) {
-    return Owner::kGpu;
-  }
-  if (part.starts_with("cpu") && all_digits(part.substr(3))) {
-    return Owner::kCpu;
-  }
-  return part.empty() ? Owner::kHost : Owner::kDevice;
+  return entity.starts_with("rank ") ? Owner::kPart : Owner::kDevice;
 }
 
 bool is_taken_from_cpus(std::string_view metric) {

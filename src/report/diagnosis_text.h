@@ -31,12 +31,4 @@ std::string gpu_time_text(double seconds_per_hour);
 /// "all_reduce number 1234 of group dp: ranks 0-6 wait for rank 7"
 std::string blocked_text(const Blocked& blocked);
 
-/// About three digits, no trailing zeros: "0.031", "4.2", "812", "12500".
-std::string digits_text(double value);
-/// "42 %", "35 ms", "1.98 GHz", "0.31 cores", by the units of docs/signals.md; others as they are named.
-std::string amount_text(double value, const std::string& unit);
-
-/// "a, b, c and 4 more"
-std::string some_of(std::span<const std::string> items, size_t most);
-
 }  // namespace eroica

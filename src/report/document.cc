@@ -59,15 +59,7 @@ Coverage coverage(std::span<const RankPattern* const> patterns, int32_t ranks_ex
 
 ImportSection import_section(std::span<const RankPattern* const> patterns) {
   ImportSection sum;
-  for (const RankPattern* pattern : patterns) {
-    sum.events += pattern->import.events;
-    sum.bytes += pattern->import.bytes;
-    sum.defects.merge(pattern->import.defects);
-    for (size_t c = 0; c < kCategoryCount; ++c) {
-      sum.category_count[c] += pattern->category_count[c];
-      sum.category_ns[c] = saturating_add(sum.category_ns[c], pattern->category_ns[c]);
-    }
-  }
+  for (const RankPattern* pattern : patterns) add_import(*pattern, sum);
   return sum;
 }
 
@@ -205,6 +197,22 @@ std::string some_functions(std::span<const RankView> ranks, const NameTable& nam
 }
 
 }  // namespace
+
+void add_import(const ImportSection& more, ImportSection& sum) {
+  sum.events += more.events;
+  sum.bytes += more.bytes;
+  sum.defects.merge(more.defects);
+  for (size_t c = 0; c < kCategoryCount; ++c) {
+    sum.category_count[c] += more.category_count[c];
+    sum.category_ns[c] = saturating_add(sum.category_ns[c], more.category_ns[c]);
+  }
+}
+
+void add_import(const RankPattern& pattern, ImportSection& sum) {
+  add_import(ImportSection{pattern.import.events, pattern.import.bytes, pattern.import.defects, pattern.category_count,
+                           pattern.category_ns},
+             sum);
+}
 
 Result<Document> build_document(std::span<const RankPattern> patterns, const NameTable& names,
                                 const DocumentOptions& options, Conclusion conclusion) {

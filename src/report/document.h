@@ -187,6 +187,10 @@ struct ImportSection {
   std::array<int64_t, kCategoryCount> category_ns{};  ///< plain sums of durations over all ranks
 };
 
+/// Adds what one rank's import went through.
+void add_import(const RankPattern& pattern, ImportSection& sum);
+void add_import(const ImportSection& more, ImportSection& sum);
+
 struct Coverage {
   int32_t ranks_expected = -1;  ///< −1: unknown
   uint64_t ranks_seen = 0;

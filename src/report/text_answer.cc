@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include "base/rank_list.h"
+#include "base/words.h"
 #include "report/diagnosis_text.h"
 #include "report/text_sections.h"
 

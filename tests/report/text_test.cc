@@ -9,6 +9,7 @@
 #include <iterator>
 #include <limits>
 
+#include "base/words.h"
 #include "report/diagnosis_text.h"
 #include "report/sample_conclusions.h"
 #include "report/sample_patterns.h"
