@@ -4,10 +4,13 @@ _eroica() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export rules simulate version --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export rules policy simulate version --help --version" -- "$cur")
     return
   fi
   case $prev in
+    --policy | --against)
+      mapfile -t COMPREPLY < <(compgen -W "default eroica" -- "$cur"; compgen -f -- "$cur")
+      return ;;
     --rules) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
     --format)
       if [ "$command" = simulate ]; then
@@ -38,12 +41,17 @@ _eroica() {
     mapfile -t COMPREPLY < <(compgen -W "check list explain --help" -- "$cur")
     return
   fi
+  if [ "$command" = policy ] && [ "$COMP_CWORD" -eq 2 ]; then
+    mapfile -t COMPREPLY < <(compgen -W "show check replay --help" -- "$cur")
+    return
+  fi
   local options="--help --rank-from --jobs --quiet --verbose --output"
   case $command in
     analyze) options="$options --step-marker --format --color --rank --function --top --rules --baseline --method" ;;
     summarize) options="$options --step-marker --pack" ;;
     export) options="$options --perfetto --rank --from --to" ;;
     rules) options="--help --format --rules" ;;
+    policy) options="--help --format --policy --against" ;;
     simulate)
       options="--help --seed --fault --strength --ranks --layout --steps --out --format --drop-signal --drop-rank"
       options="$options --with-baseline --list-faults" ;;

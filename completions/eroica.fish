@@ -1,11 +1,12 @@
 # fish completion for eroica. Put it into ~/.config/fish/completions.
 
-set -l commands analyze summarize export rules simulate version
+set -l commands analyze summarize export rules policy simulate version
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a analyze -d "Show where the time goes"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a summarize -d "Reduce each trace to a small pattern file"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a export -d "Write a merged trace for a trace viewer"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a version -d "Print the version"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a rules -d "Check, list and explain the rules"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a policy -d "Show, check and try the policy of live jobs"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a simulate -d "Write a bundle of a synthetic job"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -s V -l version -d "Print the version"
 complete -c eroica -s h -l help -d "Say how it is used"
@@ -30,6 +31,10 @@ complete -c eroica -n "__fish_seen_subcommand_from analyze" -l method -x -a "ful
 complete -c eroica -n "__fish_seen_subcommand_from rules" -f -a "check list explain" -d "What to do with them"
 complete -c eroica -n "__fish_seen_subcommand_from rules" -l rules -r -a "(__fish_complete_directories)" -d "Also the rules of this folder"
 complete -c eroica -n "__fish_seen_subcommand_from rules" -l format -x -a "text json" -d "Form of the answer"
+complete -c eroica -n "__fish_seen_subcommand_from policy" -a "show check replay" -d "What to do with it"
+complete -c eroica -n "__fish_seen_subcommand_from policy" -l policy -r -a "default eroica" -d "Policy to try"
+complete -c eroica -n "__fish_seen_subcommand_from policy" -l against -r -a "default eroica" -d "Policy to compare with"
+complete -c eroica -n "__fish_seen_subcommand_from policy" -l format -x -a "text json" -d "Form of the answer"
 
 complete -c eroica -n "__fish_seen_subcommand_from simulate" -l seed -x -d "Draws everything that is not given"
 complete -c eroica -n "__fish_seen_subcommand_from simulate" -l fault -x -d "A fault of the job"

@@ -8,6 +8,7 @@ _eroica() {
     'summarize:reduce each trace to a small pattern file'
     'export:write a merged trace for a trace viewer'
     'rules:check, list and explain the rules that name causes'
+    'policy:show, check and try the policy of live jobs'
     'simulate:write a bundle of a synthetic job'
     'version:print the version'
   )
@@ -48,6 +49,15 @@ _eroica() {
         '--format[form of the answer]:format:(text json)' \
         '*--rules[also the rules of this folder]:folder:_files' \
         '*:rule file or cause:_files'
+      ;;
+    policy)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '1:verb:(show check replay)' \
+        '--policy[policy to try]:policy:_files' \
+        '--against[policy to compare with]:policy:_files' \
+        '--format[form of the answer]:format:(text json)' \
+        '*:policy or step records:_files'
       ;;
     simulate)
       _arguments \

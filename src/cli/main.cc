@@ -41,6 +41,10 @@ struct Run {
     Log log(LogLevel::kNormal);
     return run_rules(command, log);
   }
+  int operator()(const PolicyOptions& command) const {
+    Log log(LogLevel::kNormal);
+    return run_policy(command, log);
+  }
   int operator()(const SimulateOptions& command) const {
     Log log(LogLevel::kNormal);
     return run_simulate(command, log);

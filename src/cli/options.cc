@@ -241,6 +241,8 @@ Command parse_command_line(int argc, const char* const* argv) {
   const CLI::App* simulate_command = add_simulate(app, simulate);
   RulesOptions rules;
   const CLI::App* rules_command = add_rules(app, rules);
+  PolicyOptions policy;
+  const CLI::App* policy_command = add_policy(app, policy);
   app.add_subcommand("version", "Print the version");
   add_analyze(*analyze_command, analyze);
   add_summarize(*summarize_command, summarize);
@@ -273,6 +275,7 @@ Command parse_command_line(int argc, const char* const* argv) {
   if (export_command->parsed()) return exporting;
   if (simulate_command->parsed()) return simulate;
   if (rules_command->parsed()) return rules;
+  if (policy_command->parsed()) return policy;
   return Leave{0, "eroica " EROICA_VERSION "\n", ""};
 }
 

@@ -6,6 +6,7 @@
 #include <variant>
 #include <vector>
 
+#include "cli/policy.h"
 #include "cli/rules.h"
 #include "cli/simulate.h"
 
@@ -73,7 +74,8 @@ struct Leave {
   std::string err;
 };
 
-using Command = std::variant<Leave, AnalyzeOptions, SummarizeOptions, ExportOptions, SimulateOptions, RulesOptions>;
+using Command =
+    std::variant<Leave, AnalyzeOptions, SummarizeOptions, ExportOptions, SimulateOptions, RulesOptions, PolicyOptions>;
 
 /// Understands the command line. Never writes and never exits.
 Command parse_command_line(int argc, const char* const* argv);
