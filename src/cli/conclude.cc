@@ -6,6 +6,16 @@
 #include "diagnose/other_methods.h"
 
 namespace eroica {
+namespace {
+
+Job job_of(const Collected& collected) {
+  JobBuilder builder;
+  for (const RankPattern& pattern : collected.patterns) builder.add(pattern);
+  for (const RankPattern& pattern : collected.unobserved) builder.add(pattern);
+  return builder.finish(collected.names);
+}
+
+}  // namespace
 
 Conclusion conclude(const Collected& now, const Collected* baseline, std::span<const Rule> rules, Method method) {
   switch (method) {
@@ -18,13 +28,13 @@ Conclusion conclude(const Collected& now, const Collected* baseline, std::span<c
     case Method::kFull:
       break;
   }
-  return conclude(build_job(now.patterns, now.names), now.names, baseline, rules);
+  return conclude(job_of(now), now.names, baseline, rules);
 }
 
 Conclusion conclude(const Job& job, const NameTable& names, const Collected* baseline, std::span<const Rule> rules) {
   const Comparison comparison(job, names);
   if (baseline == nullptr) return diagnose(comparison, nullptr, rules);
-  const Job before = build_job(baseline->patterns, baseline->names);
+  const Job before = job_of(*baseline);
   const Comparison past(before, baseline->names);
   return diagnose(comparison, &past, rules);
 }

@@ -38,9 +38,11 @@ std::string names_file(const NameTable& names) {
 
 std::map<std::string, std::string> rank_files(const Collected& collected) {
   std::map<std::string, std::string> files;
-  for (const RankPattern& pattern : collected.patterns) {
-    const std::array encoded{encode_pattern(pattern)};
-    files.emplace(fmt::format("rank{}.eroica", pattern.rank), pattern_file(encoded, {}));
+  for (const auto* patterns : {&collected.patterns, &collected.unobserved}) {
+    for (const RankPattern& pattern : *patterns) {
+      const std::array encoded{encode_pattern(pattern)};
+      files.emplace(fmt::format("rank{}.eroica", pattern.rank), pattern_file(encoded, {}));
+    }
   }
   files.emplace(kNamesFile, names_file(collected.names));
   return files;
@@ -56,7 +58,9 @@ void add_names(const std::string& path, const Collected& collected, std::map<std
 
 std::map<std::string, std::string> host_packs(const Collected& collected) {
   std::map<std::string, std::vector<const RankPattern*>> by_host;
-  for (const RankPattern& pattern : collected.patterns) by_host[pattern.host].push_back(&pattern);
+  for (const auto* patterns : {&collected.patterns, &collected.unobserved}) {
+    for (const RankPattern& pattern : *patterns) by_host[pattern.host].push_back(&pattern);
+  }
   std::map<std::string, std::string> files;
   for (const auto& [host, patterns] : by_host) {
     std::vector<std::string> encoded;

@@ -4,11 +4,13 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <new>
 #include <set>
 #include <system_error>
 #include <utility>
 
+#include "base/robust.h"
 #include "cli/trace_inputs.h"
 #include "pattern/summarize.h"
 #include "trace/byte_source.h"
@@ -109,6 +111,42 @@ Status add_traces(const InputSet& all_inputs, std::vector<Reduced> reduced, std:
   return ok_status();
 }
 
+/// Where a rank's own window is not known: that of most others, of its host where there are any.
+WindowSpec usual_window(const std::vector<Sourced>& patterns, const std::string& host) {
+  std::vector<double> starts;
+  std::vector<double> lengths;
+  for (const bool of_host : {true, false}) {
+    for (const auto& [pattern, path] : patterns) {
+      if (of_host && pattern.host != host) continue;
+      starts.push_back(
+          static_cast<double>(pattern.window_start_unix_ns - patterns.front().pattern.window_start_unix_ns));
+      lengths.push_back(static_cast<double>(pattern.window_ns));
+    }
+    if (!starts.empty()) break;
+  }
+  return {patterns.front().pattern.window_start_unix_ns + static_cast<int64_t>(median(starts)),
+          static_cast<int64_t>(median(lengths))};
+}
+
+/// Ranks that the bundle names and of which there is no trace, with their samples.
+std::vector<Sourced> without_traces(const InputSet& inputs, const SampleSet& samples,
+                                    const std::vector<Sourced>& patterns) {
+  std::vector<Sourced> found;
+  if (patterns.empty()) return found;
+  std::set<int32_t> seen;
+  for (const Sourced& sourced : patterns) seen.insert(sourced.pattern.rank);
+  for (const RankInput& rank : inputs.ranks) {
+    if (rank.rank < 0 || !seen.insert(rank.rank).second) continue;
+    const SummarizeInput input = summarize_input(inputs, rank, rank.rank, samples, "");
+    const RankPattern pattern =
+        summarize_samples(input, input.window ? *input.window : usual_window(patterns, rank.host));
+    if (pattern.signals.empty()) continue;
+    Result<RankPattern> wired = decode_pattern(encode_pattern(pattern));
+    if (wired) found.push_back({std::move(wired.value()), rank.trace_path});
+  }
+  return found;
+}
+
 /// Damage in sample files belongs to no rank; the first one carries it, so that it travels in the patterns.
 Status add_sample_defects(const Defects& defects, std::vector<Sourced>& patterns) {
   if (!defects.any() || patterns.empty()) return ok_status();
@@ -166,6 +204,10 @@ Status drop_doubles(std::vector<Sourced>& patterns) {
   for (Sourced& sourced : patterns) {
     if (kept.empty() || kept.back().pattern.rank != sourced.pattern.rank) {
       kept.push_back(std::move(sourced));
+    } else if (!is_observed(sourced.pattern)) {
+      continue;
+    } else if (!is_observed(kept.back().pattern)) {
+      kept.back() = std::move(sourced);
     } else if (encode_pattern(kept.back().pattern) != encode_pattern(sourced.pattern)) {
       return Error{Error::Kind::kAmbiguous,
                    fmt::format("two inputs claim to be rank {}: {} and {}; give only one of them", sourced.pattern.rank,
@@ -222,6 +264,7 @@ Result<Collected> collect_patterns(const InputSet& inputs, const std::string& st
     return status.error();
   }
   if (const Status status = add_sample_defects(samples.defects, patterns); !status) return status.error();
+  std::ranges::move(without_traces(inputs, samples.set, patterns), std::back_inserter(patterns));
 
   // Words from traces pass through their wire form as well.
   Result<NameTable> wired = decode_names(encode_names(names));
@@ -236,9 +279,12 @@ Result<Collected> collect_patterns(const InputSet& inputs, const std::string& st
     }
   }
 
-  if (patterns.empty()) return nothing_usable(collected.notes);
+  if (std::ranges::none_of(patterns, is_observed, &Sourced::pattern)) return nothing_usable(collected.notes);
   if (const Status status = drop_doubles(patterns); !status) return status.error();
-  for (Sourced& sourced : patterns) collected.patterns.push_back(std::move(sourced.pattern));
+  for (Sourced& sourced : patterns) {
+    std::vector<RankPattern>& kind = is_observed(sourced.pattern) ? collected.patterns : collected.unobserved;
+    kind.push_back(std::move(sourced.pattern));
+  }
   collected.names = only_referenced(names, collected.patterns);
   return collected;
 }

@@ -13,7 +13,6 @@
 
 #include <fmt/format.h>
 
-#include "base/saturate.h"
 #include "cli/pipeline.h"
 #include "cli/trace_inputs.h"
 #include "pattern/pattern_file.h"
@@ -73,26 +72,6 @@ struct Part {
   std::vector<RankPattern> sample;
   std::vector<std::string> notes;
 };
-
-void add_import(const RankPattern& pattern, ImportSection& sum) {
-  sum.events += pattern.import.events;
-  sum.bytes += pattern.import.bytes;
-  sum.defects.merge(pattern.import.defects);
-  for (size_t c = 0; c < kCategoryCount; ++c) {
-    sum.category_count[c] += pattern.category_count[c];
-    sum.category_ns[c] = saturating_add(sum.category_ns[c], pattern.category_ns[c]);
-  }
-}
-
-void add_import(const ImportSection& more, ImportSection& sum) {
-  sum.events += more.events;
-  sum.bytes += more.bytes;
-  sum.defects.merge(more.defects);
-  for (size_t c = 0; c < kCategoryCount; ++c) {
-    sum.category_count[c] += more.category_count[c];
-    sum.category_ns[c] = saturating_add(sum.category_ns[c], more.category_ns[c]);
-  }
-}
 
 uint64_t size_of(const std::string& path) {
   std::error_code failure;
@@ -154,6 +133,7 @@ Part read_chunk(const InputSet& inputs, const Chunk& chunk, size_t most_sample, 
     const std::string& path = inputs.pattern_paths[file];
     read_file(path, part.names, part.notes, [&](const RankPattern& pattern, uint32_t checksum) {
       part.builder.add(pattern);
+      if (!is_observed(pattern)) return;
       part.seen.push_back({pattern.rank, static_cast<uint32_t>(file), checksum});
       add_import(pattern, part.import);
       sample.offer(pattern);
@@ -335,6 +315,7 @@ void add_to_sample(StreamedJob& streamed, const InputSet& inputs, std::span<cons
     if (wanted[file].insert(rank).second) ++count;
   }
   std::vector<uint32_t> files;
+  files.reserve(wanted.size());
   for (const auto& [file, of] : wanted) files.push_back(file);
   std::vector<std::vector<RankPattern>> found(files.size());
   executor.parallel_for(files.size(), [&](size_t i) {

@@ -57,13 +57,16 @@ class Search {
   // No rank whose process may live has completed a step for long.
   bool is_still() {
     int64_t end = INT64_MIN;
-    for (const RankFacts& rank : job_->ranks) end = std::max(end, rank.end_unix_ns);
+    for (const RankFacts& rank : job_->ranks) {
+      if (rank.observed) end = std::max(end, rank.end_unix_ns);
+    }
     job_end_ns_ = end;
     for (const RankFacts& rank : job_->ranks) {
       longest_step_ms_ = std::max<double>(longest_step_ms_, rank.longest_step_ms);
     }
     double least = 1e300;
     for (const RankFacts& rank : job_->ranks) {
+      if (!rank.observed) continue;
       const double behind_ms = static_cast<double>(end - rank.end_unix_ns) * 1e-6;
       least = std::min(least, rank.since_step_ms + std::max(0.0, behind_ms));
     }
@@ -130,9 +133,12 @@ class Search {
   void gather_groups() {
     for (const auto& [rank, open] : waits_) groups_[open->group].waiting.push_back(rank);
     std::unordered_map<int32_t, uint32_t> index_of;
-    for (uint32_t i = 0; i < job_->ranks.size(); ++i) index_of.emplace(job_->ranks[i].rank, i);
+    for (uint32_t i = 0; i < job_->ranks.size(); ++i) {
+      if (job_->ranks[i].observed) index_of.emplace(job_->ranks[i].rank, i);
+    }
     std::map<uint32_t, std::vector<uint32_t>> unlisted;
     for (uint32_t rank = 0; rank < job_->ranks.size(); ++rank) {
+      if (!job_->ranks[rank].observed) continue;
       for (const uint32_t group : job_->groups_of(job_->ranks[rank])) {
         if (job_->groups[group].ranks.empty() && groups_.contains(group)) unlisted[group].push_back(rank);
       }
@@ -180,7 +186,7 @@ class Search {
                                    [&](const auto& group) { return !job_->groups[group.first].ranks.empty(); });
     if (!known && waits_.size() < job_->ranks.size()) {
       for (uint32_t rank = 0; rank < job_->ranks.size(); ++rank) {
-        if (waits_.contains(rank)) continue;
+        if (waits_.contains(rank) || !job_->ranks[rank].observed) continue;
         missing_.insert(rank);
         absences_[rank] = absence_of(rank);
       }

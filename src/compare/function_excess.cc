@@ -51,6 +51,16 @@ bool is_user_python(const Job& job, uint32_t of, uint32_t issuer) {
   return function.scalar && issuer != 0 && job.functions[issuer - 1].user_code;
 }
 
+double user_python_share(const Job& job, const RankFacts& rank) {
+  double python = 0;
+  double operators = 0;
+  for (const FunctionUse& use : job.uses_of(rank)) {
+    if (!is_user_python(job, use)) continue;
+    (job.functions[use.function].kind == FunctionKind::kPython ? python : operators) += use.exposed;
+  }
+  return (rank.python_in_steps < 0 ? python : std::min<double>(python, rank.python_in_steps)) + operators;
+}
+
 std::vector<FunctionExcess> function_excess(const Job& job, const FunctionIndex& index, const Peers& peers,
                                             const Subject& subject) {
   const std::vector<uint32_t> asked = subject.sample(kMostAsked);

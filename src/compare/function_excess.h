@@ -34,6 +34,9 @@ bool is_user_python(const Job& job, uint32_t function, uint32_t issuer);
 inline bool is_user_python(const Job& job, const FunctionUse& use) {
   return is_user_python(job, use.function, use.issuer);
 }
+/// The share of the window that all user Python of the rank explains; Python functions not more than Python explains of
+/// the rank's whole steps, as what lies at the window's edges is no part of a step.
+double user_python_share(const Job& job, const RankFacts& rank);
 
 /// A Python function by file and name, with what it and everything that it calls takes.
 struct UserFunction {

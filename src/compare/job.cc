@@ -9,6 +9,7 @@
 
 #include "base/robust.h"
 #include "base/saturate.h"
+#include "compare/unobserved.h"
 #include "compare/workload.h"
 
 namespace eroica {
@@ -48,30 +49,6 @@ void count_per_common_step(Job& job) {
 }
 
 }  // namespace
-
-std::string_view entity_kind_name(EntityKind kind) {
-  constexpr std::array<std::string_view, 9> kNames{"rank", "worker", "thread", "host", "gpu",
-                                                   "nic",  "disk",   "cpu",    "other"};
-  return kNames[static_cast<size_t>(kind)];
-}
-
-EntityKind entity_kind(std::string_view entity) {
-  const size_t slash = entity.find('/');
-  const std::string_view part = slash == std::string_view::npos ? std::string_view{} : entity.substr(slash + 1);
-  if (entity.starts_with("rank ")) {
-    if (part.starts_with("worker ")) return EntityKind::kWorker;
-    if (part.starts_with("thread ")) return EntityKind::kThread;
-    return part.empty() ? EntityKind::kRank : EntityKind::kOther;
-  }
-  if (entity.starts_with("host ")) {
-    if (part.empty()) return EntityKind::kHost;
-    if (part.starts_with("gpu ")) return EntityKind::kGpu;
-    if (part.starts_with("nic ")) return EntityKind::kNic;
-    if (part.starts_with("disk ")) return EntityKind::kDisk;
-    if (part.starts_with("cpu")) return EntityKind::kCpu;
-  }
-  return entity.starts_with("GPU ") ? EntityKind::kGpu : EntityKind::kOther;
-}
 
 const Signal* Job::signal(std::string_view metric) const {
   const auto found = std::lower_bound(signals.begin(), signals.end(), metric,
@@ -225,12 +202,19 @@ void JobBuilder::add_collectives(const RankPattern& pattern, double steps, RankF
 void JobBuilder::add_steps(const RankPattern& pattern, RankFacts& facts) {
   facts.steps_begin = static_cast<uint32_t>(job_.steps.size());
   double sum_ms = 0;
+  int64_t whole_ns = 0;
+  int64_t python_ns = 0;
   for (const StepPattern& step : pattern.steps) {
+    if (step.complete) {
+      whole_ns = saturating_add(whole_ns, step.duration_ns);
+      python_ns = saturating_add(python_ns, step.budget[static_cast<size_t>(TimeClass::kPython)]);
+    }
     StepFacts out;
     out.number = step.number;
     out.duration_ms = static_cast<float>(static_cast<double>(step.duration_ns) * 1e-6);
     const int64_t communication = step.budget[static_cast<size_t>(TimeClass::kCommunication)];
     out.own_ms = static_cast<float>(static_cast<double>(step.duration_ns - communication) * 1e-6);
+    out.launched_ms = static_cast<float>(static_cast<double>(step.launched_ns) * 1e-6);
     out.work = static_cast<float>(step.work);
     out.regular = step.complete && !step.irregular;
     if (out.regular) {
@@ -240,6 +224,10 @@ void JobBuilder::add_steps(const RankPattern& pattern, RankFacts& facts) {
     if (job_.steps.size() - facts.steps_begin < Job::kMaxSteps) job_.steps.push_back(out);
   }
   facts.steps_end = static_cast<uint32_t>(job_.steps.size());
+  constexpr uint32_t kFewSteps = 3;
+  if (facts.steps >= kFewSteps) {
+    facts.python_in_steps = ratio(static_cast<double>(python_ns), static_cast<double>(whole_ns));
+  }
   facts.step_ms = facts.steps > 0 ? static_cast<float>(sum_ms / facts.steps) : facts.window_ms;
 }
 
@@ -320,6 +308,7 @@ void JobBuilder::add(const RankPattern& pattern) {
   facts.device = word(pattern.device);
   facts.gpu = pattern.gpu;
   facts.gpu_job = pattern.gpu_job;
+  facts.observed = is_observed(pattern);
   facts.step_source = pattern.step_source;
   facts.window_ms = static_cast<float>(static_cast<double>(pattern.window_ns) * 1e-6);
   facts.events = pattern.import.events;
@@ -555,6 +544,7 @@ Job JobBuilder::finish(const NameTable& names) {
   }
   job.step_ms = median(steps);
   count_per_common_step(job);
+  stand_in_for_unobserved(job);
   return job;
 }
 

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "pattern/entity.h"
 #include "pattern/pattern.h"
 
 namespace eroica {
@@ -78,7 +79,8 @@ struct CollectiveUse {
 struct StepFacts {
   int64_t number = 0;
   float duration_ms = 0;
-  float own_ms = 0;  ///< outside of exposed communication
+  float own_ms = 0;       ///< outside of exposed communication
+  float launched_ms = 0;  ///< device compute that the step launched; 0 = not known
   float work = 0;
   bool regular = true;  ///< complete and regular
 };
@@ -89,10 +91,6 @@ struct JobGroup {
   std::vector<int32_t> ranks;  ///< ascending; empty: unknown
   int32_t size = -1;
 };
-
-enum class EntityKind : uint8_t { kRank, kWorker, kThread, kHost, kGpu, kNic, kDisk, kCpu, kOther };
-[[nodiscard]] std::string_view entity_kind_name(EntityKind kind);
-EntityKind entity_kind(std::string_view entity);
 
 struct Entity {
   std::string text;
@@ -146,12 +144,14 @@ struct RankFacts {
   int32_t gpu = -1;
   uint32_t labels = 0;  ///< in Job::label_sets
   bool gpu_job = false;
+  bool observed = true;  ///< false: it wrote no trace, and has what a typical peer has (stand_in_for_unobserved)
   StepSource step_source = StepSource::kWindow;
   uint32_t steps = 0;  ///< complete regular ones
   float step_ms = 0;   ///< mean of them; the window's length where there are none
   float window_ms = 0;
   uint64_t events = 0;
   std::array<float, kTimeClassCount> share{};  ///< of the window
+  float python_in_steps = -1;                  ///< Python's share of the complete steps, −1 = too few
   float work = 0;                              ///< of compute, a step
   uint32_t uses_begin = 0, uses_end = 0;       ///< in Job::uses
   uint32_t hardware_begin = 0, hardware_end = 0;

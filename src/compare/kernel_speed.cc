@@ -48,6 +48,8 @@ bool is_same_work(const FunctionUse& a, const FunctionUse& b) {
 struct Times {
   double actual = 0;
   double usual = 0;
+  size_t functions = 0;  // compared
+  size_t slower = 0;     // … that take longer
 };
 
 Times kernel_times(const Job& job, const FunctionIndex& index, const Subject& subject, uint32_t rank,
@@ -59,6 +61,8 @@ Times kernel_times(const Job& job, const FunctionIndex& index, const Subject& su
         job, index, subject, rank, use.function, [&](const FunctionUse& other) { return is_same_work(use, other); },
         [](const FunctionUse& other, const RankFacts&) { return static_cast<double>(other.mean_us); });
     if (std::isnan(usual)) continue;
+    ++times.functions;
+    times.slower += use.mean_us > kMoreWork * usual ? 1 : 0;
     times.actual += use.exposed;
     times.usual += use.exposed * usual / use.mean_us;
   }
@@ -93,8 +97,13 @@ FunctionIndex::FunctionIndex(const Job& job) : begin_(job.functions.size() + 1) 
 
 double kernel_ratio_of(const Job& job, const FunctionIndex& index, const Subject& subject, uint32_t rank,
                        KernelClass which) {
+  constexpr double kLeastPart = 0.1;  // of the time in such kernels; less does not speak for them
   const Times times = kernel_times(job, index, subject, rank, which);
-  return times.usual > 0 ? times.actual / times.usual : kNaN;
+  double all = 0;
+  for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
+    if (is_in(job.functions[use.function], which)) all += use.exposed;
+  }
+  return times.usual > 0 && times.actual >= kLeastPart * all ? times.actual / times.usual : kNaN;
 }
 
 double kernel_excess_share(const Job& job, const FunctionIndex& index, const Subject& subject, uint32_t rank,
@@ -106,6 +115,14 @@ double kernel_excess_share(const Job& job, const FunctionIndex& index, const Sub
 std::optional<double> kernel_ratio(const Job& job, const FunctionIndex& index, const Subject& subject,
                                    KernelClass which) {
   return mean_over(subject, [&](uint32_t rank) { return kernel_ratio_of(job, index, subject, rank, which); });
+}
+
+std::optional<double> slower_kernels(const Job& job, const FunctionIndex& index, const Subject& subject,
+                                     KernelClass which) {
+  return mean_over(subject, [&](uint32_t rank) {
+    const Times times = kernel_times(job, index, subject, rank, which);
+    return times.functions > 0 ? static_cast<double>(times.slower) / static_cast<double>(times.functions) : kNaN;
+  });
 }
 
 std::optional<WorkContrast> work_contrast(const Job& job, const FunctionIndex& index, const Peers& peers,

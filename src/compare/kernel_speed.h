@@ -34,6 +34,11 @@ class FunctionIndex {
 std::optional<double> kernel_ratio(const Job& job, const FunctionIndex& index, const Subject& subject,
                                    KernelClass which);
 
+/// Of the kernels of the class that can be compared, by number, those that take longer than on other ranks; the mean
+/// over the subject. A slow part slows them all, uneven work only some.
+std::optional<double> slower_kernels(const Job& job, const FunctionIndex& index, const Subject& subject,
+                                     KernelClass which);
+
 /// … of one rank against all others outside the subject; NaN: nothing comparable.
 double kernel_ratio_of(const Job& job, const FunctionIndex& index, const Subject& subject, uint32_t rank,
                        KernelClass which);

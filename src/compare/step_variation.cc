@@ -109,6 +109,15 @@ StepVariation step_variation(const Job& job, const PeerSet& set) {
       common.push_back(number);
     }
   }
+  // What a step launched runs later where the host is ahead of its device.
+  std::vector<int64_t> launched;
+  for (const int64_t number : common) {
+    if (std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return row.at(number).launched_ms > 0; })) {
+      launched.push_back(number);
+    }
+  }
+  const bool by_launch = launched.size() >= kLeastSteps;
+  if (by_launch) common = launched;
   if (common.size() < kLeastSteps) {
     result.why = "the ranks have too few steps in common";
     return result;
@@ -121,9 +130,9 @@ StepVariation step_variation(const Job& job, const PeerSet& set) {
   for (size_t r = 0; r < rows.size(); ++r) {
     for (const int64_t number : common) {
       const StepFacts& step = rows[r].at(number);
-      own[r].push_back(step.own_ms);
+      own[r].push_back(by_launch ? step.launched_ms : step.own_ms);
       work[r].push_back(step.work);
-      if (r == 0) total_ms += step.duration_ms;
+      if (r == 0) total_ms += by_launch ? job.step_ms : step.duration_ms;
     }
   }
   std::vector<bool> was_slowest(rows.size());
@@ -196,6 +205,38 @@ Bursts bursts(const Job& job, const Subject& subject) {
     result.spike_ratio = ratio_sum / static_cast<double>(members);
   }
   return result;
+}
+
+double repeated_share(const Job& job, const RankFacts& rank) {
+  constexpr double kExact = 0.07;
+  constexpr double kMostOdd = 0.1;
+  constexpr double kUsual = 0.25;  // quantile: many steps may be repeated
+  std::vector<double> work;
+  std::vector<double> times_ms;
+  for (const StepFacts& step : job.steps_of(rank)) {
+    // A host that runs ahead of its device ends a step long before the work of it.
+    const float taken_ms = job.gpu_job ? step.launched_ms : step.duration_ms;
+    if (!step.regular || step.work <= 0 || taken_ms <= 0) continue;
+    work.push_back(step.work);
+    times_ms.push_back(taken_ms);
+  }
+  if (work.size() < kLeastSteps) return std::numeric_limits<double>::quiet_NaN();
+  const double usual = quantile(work, kUsual);
+  const double usual_ms = quantile(times_ms, kUsual);
+  const auto is_near = [](double value, double whole) { return std::abs(value / whole - 1) < kExact; };
+  size_t repeated = 0;
+  size_t odd = 0;
+  for (size_t i = 0; i < work.size(); ++i) {
+    const double times = std::round(work[i] / usual);
+    if (times < 1 || !is_near(work[i] / usual, times)) {
+      ++odd;
+    } else if (times >= 2 && is_near(times_ms[i] / usual_ms, times)) {
+      ++repeated;
+    }
+  }
+  const auto steps = static_cast<double>(work.size());
+  return static_cast<double>(odd) > kMostOdd * steps ? std::numeric_limits<double>::quiet_NaN()
+                                                     : static_cast<double>(repeated) / steps;
 }
 
 }  // namespace eroica

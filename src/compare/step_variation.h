@@ -10,7 +10,8 @@
 
 namespace eroica {
 
-/// How the ranks of one peer set vary from step to step, each against the others in the same step.
+/// How the ranks of one peer set vary from step to step, each against the others in the same step: in the device
+/// compute that a step launched where that is known, else in their own time.
 struct StepVariation {
   size_t steps = 0;  ///< that all aligned ranks have; 0 = not aligned
   double moving_share =
@@ -34,5 +35,10 @@ struct Bursts {
   double period_steps = 0;  ///< distance of the spikes where it is always about the same, else 0
 };
 Bursts bursts(const Job& job, const Subject& subject);
+
+/// The share of a rank's regular steps that did the work of several, as when a step is computed again before the
+/// optimizer goes on: both work and time (of the device compute that the step launched, of the step itself on the CPU)
+/// are the same whole multiple of the usual. NaN: too few steps, or their work does not come in multiples.
+double repeated_share(const Job& job, const RankFacts& rank);
 
 }  // namespace eroica

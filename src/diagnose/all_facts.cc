@@ -81,6 +81,7 @@ const std::vector<KnownFact>& all_facts() {
 
       {"time.excess_ms", "ms", "", "own time per step above the peers, in the classes that the rule affects"},
       {"time.excess_share", "share", "", "the same, as a share of the step"},
+      {"time.launch_part", "share", "", "part of that excess in launching calls, library operators and waits for an idle device"},
       {"time.compute_share", "share", "", "share of the step in compute"},
       {"time.memory_share", "share", "", "share of the step in memory operations that nothing hides"},
       {"time.communication_share", "share", "", "share of the step in communication that nothing hides"},
@@ -93,6 +94,7 @@ const std::vector<KnownFact>& all_facts() {
       {"time.burst_share", "share", "", "share of the excess that falls into the worst tenth of the steps"},
       {"kernels.gemm_ratio", "ratio", "", "duration of the same matrix products relative to other ranks"},
       {"kernels.memory_bound_ratio", "ratio", "", "duration of the same memory-bound kernels relative to other ranks"},
+      {"kernels.memory_bound_slower", "share", "", "memory-bound kernels, by number, that take longer than on other ranks"},
       {"kernels.on_device", "flag", "", "1 where the job computes on accelerators"},
       {"kernels.clock_deficit", "share", "", "how far the GPU's mean clock is below the highest that its model reaches"},
       {"kernels.memory_over_gemm", "ratio", "", "slowdown of memory-bound kernels over that of matrix products"},

@@ -107,9 +107,13 @@ class Finder {
   void by_component() {
     for (const EvidenceRule& evidence : rule_->evidence) {
       const KnownFact* known = find_fact(evidence.fact);
-      if (!is_needed(evidence) || known == nullptr || !has_entity(*known, rule_->component)) continue;
+      if (!is_needed(evidence) || known == nullptr) continue;
+      // Where a disk itself is not sampled, its host's wait for storage speaks.
+      const bool of_host = rule_->component == "disk" && has_entity(*known, "host");
+      if (!of_host && !has_entity(*known, rule_->component)) continue;
+      const std::string_view kind = of_host ? std::string_view("host") : std::string_view(rule_->component);
       std::vector<uint32_t> entities = facts_->entities_where(evidence);
-      std::erase_if(entities, [&](uint32_t entity) { return !is_of_kind(job_->entities[entity], rule_->component); });
+      std::erase_if(entities, [&](uint32_t entity) { return !is_of_kind(job_->entities[entity], kind); });
       std::vector<uint32_t> ranks = ranks_of(entities);
       if (ranks.size() < job_->ranks.size()) add(std::move(ranks), std::move(entities));
     }

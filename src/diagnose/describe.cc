@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/rank_list.h"
+#include "base/words.h"
 #include "compare/function_excess.h"
 #include "diagnose/candidates.h"
 #include "diagnose/vocabulary.h"
@@ -30,13 +31,6 @@ std::vector<std::string> hosts_of(const Job& job, const Subject& subject) {
     if (job.ranks[rank].host != 0) hosts.insert(job.words[job.ranks[rank].host]);
   }
   return {hosts.begin(), hosts.end()};
-}
-
-std::string joined(const std::vector<std::string>& parts) {
-  std::string text;
-  for (size_t i = 0; i < parts.size() && i < kMostComponents; ++i) text += (i > 0 ? ", " : "") + parts[i];
-  if (parts.size() > kMostComponents) text += fmt::format(" and {} more", parts.size() - kMostComponents);
-  return text;
 }
 
 std::string component_of(const Match& match, const Job& job, const std::vector<int32_t>& ranks) {
@@ -64,7 +58,7 @@ std::string component_of(const Match& match, const Job& job, const std::vector<i
       for (const std::string& host : hosts_of(job, match.candidate.subject)) entities.push_back("host " + host);
     }
   }
-  return joined(entities);
+  return some_of(entities, kMostComponents);
 }
 
 FunctionRef reference_to(const FunctionExcess& function, const Job& job, const NameTable& names) {
@@ -216,22 +210,10 @@ std::string fill_in(const std::string& sentence, const Diagnosis& diagnosis, con
   std::string value = "?";
   std::string peers = "?";
   for (const Finding& finding : match.findings) {
-    if (finding.evidence->need == Need::kContradicts || finding.evidence->need == Need::kSupports ||
-        finding.verdict != Verdict::kHolds || !finding.seen) {
-      continue;
-    }
+    if (!is_needed(*finding.evidence) || finding.verdict != Verdict::kHolds || !finding.seen) continue;
     const KnownFact* known = find_fact(finding.evidence->fact);
     const std::string_view unit = known != nullptr ? known->unit : "";
-    const auto amount = [&](double x) {
-      if (unit == "fraction" || unit == "share") return fmt::format("{:.3g} %", 100 * x);
-      if (unit == "ratio") return fmt::format("{:.2f} times", x);
-      if (unit == "hz") return fmt::format("{:.3g} GHz", x * 1e-9);
-      if (unit == "bits_per_s") return fmt::format("{:.3g} Gbit/s", x * 1e-9);
-      if (unit == "bytes_per_s") return fmt::format("{:.3g} MB/s", x * 1e-6);
-      if (unit == "per_s") return fmt::format("{:.3g}/s", x);
-      if (unit == "count" || unit == "flag" || unit.empty()) return fmt::format("{:.3g}", x);
-      return fmt::format("{:.3g} {}", x, unit);
-    };
+    const auto amount = [&](double x) { return amount_text(x, unit); };
     value = amount(finding.seen->value);
     if (finding.seen->peers_median) peers = amount(*finding.seen->peers_median);
     break;
@@ -248,7 +230,7 @@ std::string fill_in(const std::string& sentence, const Diagnosis& diagnosis, con
                         diagnosis.function->line > 0 ? ":" + std::to_string(diagnosis.function->line) : "");
   const std::pair<std::string_view, std::string> words[] = {
       {"{ranks}", in_words(diagnosis.ranks)},
-      {"{hosts}", diagnosis.hosts.empty() ? "the host" : joined(diagnosis.hosts)},
+      {"{hosts}", diagnosis.hosts.empty() ? "the host" : some_of(diagnosis.hosts, kMostComponents)},
       {"{component}", diagnosis.component.empty() ? in_words(diagnosis.ranks) : diagnosis.component},
       {"{value}", value},
       {"{peers}", peers},

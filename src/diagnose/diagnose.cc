@@ -51,6 +51,14 @@ void count_losses(const Comparison& now, std::vector<Selected>& claims, std::vec
   conclusion.what_if.step_ms_without_findings = std::max(0.0, job.step_ms * (1 - all_transfers) - joint_own);
 }
 
+// The same kernels with the same shapes take longer there.
+bool shown_by_kernels(const Match& match) {
+  return std::ranges::any_of(match.findings, [](const Finding& finding) {
+    return is_needed(*finding.evidence) && finding.verdict == Verdict::kHolds &&
+           finding.evidence->fact.starts_with("kernels.");
+  });
+}
+
 // Beside a large culprit, ranks that are merely a little slower than the rest may suffer from it (on a shared machine)
 // or from chance: without any evidence but their time they are hints.
 void doubt_small_leftovers(std::vector<Selected>& selected) {
@@ -62,7 +70,7 @@ void doubt_small_leftovers(std::vector<Selected>& selected) {
   }
   for (Selected& one : selected) {
     if (one.match.candidate.rule->subject != SubjectBy::kTime || one.match.candidate.subject.is_all()) continue;
-    if (one.match.candidate.effect >= kSmall * largest) continue;
+    if (one.match.candidate.effect >= kSmall * largest || shown_by_kernels(one.match)) continue;
     one.match.confidence *= kDoubt;
     one.match.why.emplace_back("another cause is much larger, and nothing but time tells these ranks from the others");
   }

@@ -7,6 +7,7 @@
 
 #include "base/robust.h"
 #include "compare/function_excess.h"
+#include "compare/unobserved.h"
 #include "diagnose/candidates.h"
 #include "diagnose/vocabulary.h"
 
@@ -91,6 +92,16 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
   std::map<uint32_t, Usual> usual;
   for (const uint32_t rank : candidate.subject.ranks()) {
     const uint32_t set = now.peers.set_of[rank];
+    if (!job.ranks[rank].observed) {
+      candidate.saved[rank] = waited_for(job, now.peers.sets[set].ranks);
+      if (by_clock && computes && now.clock_deficits[rank] > 0) {
+        const double compute = job.ranks[rank].share[static_cast<size_t>(TimeClass::kCompute)];
+        const double deficit = std::min(now.clock_deficits[rank], 0.9);
+        candidate.saved[rank] = std::min(candidate.saved[rank], compute * deficit / (1 - deficit));
+      }
+      candidate.effect_measured = false;
+      continue;
+    }
     auto found = usual.find(set);
     if (found == usual.end()) {
       found = usual
@@ -117,8 +128,7 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
       saved = std::isnan(saved) ? at_full_clock : std::max(saved, at_full_clock);
     }
     if (std::isnan(saved) && of_user_python) {
-      saved = 0;
-      for (const FunctionUse& use : job.uses_of(job.ranks[rank])) saved += is_user_python(job, use) ? use.exposed : 0;
+      saved = user_python_share(job, job.ranks[rank]);
     } else if (std::isnan(saved)) {
       candidate.effect_measured = false;
       saved = kUnmeasuredPart * affected(rank);

@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/robust.h"
+#include "compare/unobserved.h"
 #include "diagnose/candidates.h"
 #include "diagnose/vocabulary.h"
 
@@ -166,7 +167,10 @@ double confidence_of(Match& match, const Comparison& now) {
   }
   if (!candidate.effect_measured) {
     confidence *= kUnmeasured;
-    match.why.emplace_back("nobody shows what the step would be without it: the loss is an estimate");
+    match.why.emplace_back(
+        is_observed(candidate.subject, *now.job)
+            ? "nobody shows what the step would be without it: the loss is an estimate"
+            : "the rank wrote no trace: its samples speak, and the loss is at most what others wait");
   }
   const bool all = candidate.subject.is_all();
   if (by_comparison(rule) && !shown_by_signal(match) && !all) doubt_comparison(match, now, confidence);

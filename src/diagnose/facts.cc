@@ -6,6 +6,7 @@
 #include <unordered_set>
 
 #include "base/robust.h"
+#include "compare/unobserved.h"
 #include "diagnose/observed.h"
 #include "diagnose/vocabulary.h"
 
@@ -24,6 +25,9 @@ std::optional<Observation> Facts::observe(const EvidenceRule& evidence, const Ca
     return signal(evidence, candidate);
   }
   const std::string_view fact = evidence.fact;
+  const bool of_trace = fact.starts_with("time.") || fact.starts_with("kernels.") || fact.starts_with("work.") ||
+                        fact.starts_with("function.");
+  if (of_trace && !is_observed(candidate.subject, *now_->job)) return std::nullopt;
   if (fact.starts_with("time.")) return time(fact, candidate);
   if (fact.starts_with("kernels.")) return kernels(fact, candidate);
   if (fact.starts_with("work.")) return work(fact, candidate);
@@ -116,31 +120,7 @@ std::optional<Observation> Facts::other(std::string_view fact, const Candidate& 
         contrasted(*now_, candidate, [&](uint32_t rank) { return static_cast<double>(job.ranks[rank].events); }));
   }
   if (fact == "steps.repeated_share") {
-    // A step that is computed again before the optimizer goes on holds its work twice.
-    // A host that runs ahead of its device ends a step long before the work of it: its steps tell nothing of this.
-    if (job.gpu_job) return std::nullopt;
-    constexpr double kTwice = 1.6;
-    constexpr double kInStep = 0.15;
-    return contrasted(*now_, candidate, [&](uint32_t rank) {
-      std::vector<double> work;
-      std::vector<double> durations;
-      for (const StepFacts& step : job.steps_of(job.ranks[rank])) {
-        if (!step.regular || step.work <= 0) continue;
-        work.push_back(step.work);
-        durations.push_back(step.duration_ms);
-      }
-      if (work.size() < 5 || median_absolute_deviation(durations) > kInStep * median(durations) ||
-          median_absolute_deviation(work) > kInStep * median(work)) {
-        return std::numeric_limits<double>::quiet_NaN();
-      }
-      const double usual = median(work);
-      const double usual_ms = median(durations);
-      size_t repeated = 0;
-      for (size_t i = 0; i < work.size(); ++i) {
-        if (work[i] > kTwice * usual && durations[i] > kTwice * usual_ms) ++repeated;
-      }
-      return static_cast<double>(repeated) / static_cast<double>(work.size());
-    });
+    return contrasted(*now_, candidate, [&](uint32_t rank) { return repeated_share(job, job.ranks[rank]); });
   }
   if (fact == "steps.irregular_share") {
     return contrasted(*now_, candidate, [&](uint32_t rank) {

@@ -42,13 +42,7 @@ std::optional<Observation> Facts::function(std::string_view fact, const Evidence
                                            const Candidate& candidate) {
   const Job& job = *now_->job;
   if (fact == "function.user_share") {
-    return contrasted(*now_, candidate, [&](uint32_t rank) {
-      double share = 0;
-      for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
-        if (is_user_python(job, use)) share += use.exposed;
-      }
-      return share;
-    });
+    return contrasted(*now_, candidate, [&](uint32_t rank) { return user_python_share(job, job.ranks[rank]); });
   }
   const std::vector<bool>& selected = matcher_.matching(evidence.function);
   if (fact == "function.share") {

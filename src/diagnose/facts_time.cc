@@ -42,6 +42,16 @@ std::optional<Observation> Facts::time(std::string_view fact, const Candidate& c
     if (!candidate.effect_measured || candidate.subject.is_all()) return std::nullopt;
     return observed(candidate.effect * (fact == "time.excess_ms" ? job.step_ms : 1), 0.0);
   }
+  if (fact == "time.launch_part") {
+    if (!candidate.effect_measured || candidate.subject.is_all() || candidate.effect <= 0) return std::nullopt;
+    auto seen = contrasted(*now_, candidate, [&](uint32_t rank) {
+      const auto& share = job.ranks[rank].share;
+      return static_cast<double>(share[static_cast<size_t>(TimeClass::kLaunch)]) +
+             share[static_cast<size_t>(TimeClass::kSync)];
+    });
+    if (!seen || !seen->peers_median) return std::nullopt;
+    return observed((seen->value - *seen->peers_median) / candidate.effect, 0.0);
+  }
   if (fact == "time.period_steps") return observed(bursts(job, candidate.subject).period_steps, std::nullopt);
   if (fact == "time.burst_share") return observed(bursts(job, candidate.subject).burst_share, std::nullopt);
   for (size_t i = 0; i < kTimeClassCount; ++i) {
@@ -62,6 +72,9 @@ std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate
   if (fact == "kernels.on_device") return observed(job.gpu_job ? 1.0 : 0.0, std::nullopt);
   if (fact == "kernels.clock_deficit") {
     return contrasted(*now_, candidate, [&](uint32_t rank) { return now_->clock_deficits[rank]; });
+  }
+  if (fact == "kernels.memory_bound_slower") {
+    return observed(slower_kernels(job, now_->index, subject, KernelClass::kMemoryBound), 0.0);
   }
   if (fact == "kernels.memory_over_gemm") {
     const auto memory = kernel_ratio(job, now_->index, subject, KernelClass::kMemoryBound);

@@ -22,7 +22,15 @@ bool same_classes(const Rule& a, const Rule& b, const Job& job) {
                      [&](TimeClass one) { return std::find(theirs.begin(), theirs.end(), one) != theirs.end(); });
 }
 
+// What all ranks show does not explain what some show several times as much.
+bool is_far_more(const Match& some, const Match& all) {
+  constexpr double kSeveralTimes = 3;
+  return some.candidate.rule != all.candidate.rule && !some.candidate.subject.is_all() &&
+         all.candidate.subject.is_all() && some.candidate.effect > kSeveralTimes * all.candidate.effect;
+}
+
 bool explains_same(const Match& a, const Match& b, const Job& job) {
+  if (is_far_more(a, b) || is_far_more(b, a)) return false;
   if (!same_classes(*a.candidate.rule, *b.candidate.rule, job)) return false;
   const size_t common = common_ranks(a.candidate.subject, b.candidate.subject);
   const size_t smaller = std::min(a.candidate.subject.ranks().size(), b.candidate.subject.ranks().size());

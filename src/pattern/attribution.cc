@@ -17,6 +17,11 @@ Attribution::Attribution(int64_t window_ns, std::span<const Step> steps, int64_t
   }
   step_budgets_.resize(steps_.size());
   step_work_.resize(steps_.size());
+  step_launched_ns_.resize(steps_.size());
+}
+
+int64_t Attribution::launched_ns(size_t step) const {
+  return steps_[step].start_ns < 0 || steps_[step].end_ns > last_launch_ns_ ? 0 : step_launched_ns_[step];
 }
 
 size_t Attribution::find_step(int64_t time_ns) const {

@@ -29,10 +29,23 @@ class Attribution {
     }
   }
 
+  /// Device compute of such a duration that was launched then, as add_work.
+  void add_launched(int64_t launch_ns, int64_t duration_ns, double work) {
+    last_launch_ns_ = std::max(last_launch_ns_, launch_ns);
+    const size_t step = step_at(launch_ns);
+    if (step < steps_.size() && steps_[step].start_ns <= launch_ns) {
+      step_work_[step] += work;
+      step_launched_ns_[step] += duration_ns;
+    }
+  }
+
   [[nodiscard]] const Budget& budget() const { return budget_; }
   [[nodiscard]] const std::vector<Budget>& step_budgets() const { return step_budgets_; }
   [[nodiscard]] int64_t exposed_ns(uint32_t slot) const;
   [[nodiscard]] const std::vector<double>& step_work() const { return step_work_; }
+  /// What add_launched was told of a step; 0 where the step began before the window, or ended after the last launch
+  /// whose work was seen.
+  [[nodiscard]] int64_t launched_ns(size_t step) const;
   /// Exposed time per step in ns; empty when the function never explained anything.
   [[nodiscard]] std::span<const int64_t> step_exposed_ns(uint32_t slot) const;
   /// When it was critical, by start; at most kMaxExecutions, neighbours joined.
@@ -80,6 +93,8 @@ class Attribution {
   Budget budget_{};
   std::vector<Budget> step_budgets_;
   std::vector<double> step_work_;
+  std::vector<int64_t> step_launched_ns_;
+  int64_t last_launch_ns_ = 0;
   std::vector<Function> functions_;  // by slot
 };
 

@@ -45,7 +45,7 @@ void gather_host_collectives(const Track& track, uint32_t index, const WindowCli
 
 // Returns the time of the track's work, −1 = none in the window.
 int64_t gather_device_track(const Trace& trace, uint32_t index, const WindowClip& window, DeviceRoles& roles,
-                            ElementCounts& elements, FunctionSlots& slots, Attribution& attribution, DeviceWork& work) {
+                            ElementCounts& elements, FunctionSlots& slots, DeviceWork& work) {
   int64_t busy_ns = 0;
   bool any = false;
   for (const Event& event : trace.tracks[index].events) {
@@ -67,9 +67,6 @@ int64_t gather_device_track(const Trace& trace, uint32_t index, const WindowClip
       slots.add_shape(slot, hash_combine(trace.names.text_hash(launch.grid), trace.names.text_hash(launch.block)));
       const double threads = elements.of(launch.grid) * elements.of(launch.block);
       slots[slot].work += threads;
-      if (role == DeviceRole::kCompute) {
-        attribution.add_work(event.start_ns - window.start_ns, threads);
-      }
     }
     if (role == DeviceRole::kCollective) {
       work.runs.push_back({&event, index, slot, from, to});
@@ -103,7 +100,7 @@ FunctionKind kind_of(DeviceRole role) {
 }
 
 DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, DeviceRoles& roles, ElementCounts& elements,
-                              FunctionSlots& slots, Attribution& attribution) {
+                              FunctionSlots& slots) {
   DeviceWork work;
   const std::vector<bool> host_collective = host_collective_names(trace.names);
   const bool on_host = std::find(host_collective.begin(), host_collective.end(), true) != host_collective.end();
@@ -117,7 +114,7 @@ DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, Devi
   for (uint32_t t = 0; t < trace.tracks.size(); ++t) {
     const Track& track = trace.tracks[t];
     if (track.device) {
-      const int64_t ns = gather_device_track(trace, t, window, roles, elements, slots, attribution, work);
+      const int64_t ns = gather_device_track(trace, t, window, roles, elements, slots, work);
       if (ns >= 0) {
         busy_ns[track.pid] += ns;
       }

@@ -3,7 +3,6 @@
 #include <cstdint>
 #include <vector>
 
-#include "pattern/attribution.h"
 #include "pattern/function_slots.h"
 #include "pattern/pattern.h"
 #include "pattern/segments.h"
@@ -45,9 +44,9 @@ struct DeviceWork {
   bool seen = false;                ///< device work exists, in the window or not
 };
 
-/// Gathers device work and collectives, counts the executions of their functions, and books the work of steps.
+/// Gathers device work and collectives, and counts the executions of their functions.
 DeviceWork gather_device_work(const Trace& trace, const WindowClip& window, DeviceRoles& roles, ElementCounts& elements,
-                              FunctionSlots& slots, Attribution& attribution);
+                              FunctionSlots& slots);
 
 /// The kind of function that work of a role (not kUnknown or kNone) is.
 FunctionKind kind_of(DeviceRole role);

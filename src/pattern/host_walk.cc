@@ -126,10 +126,10 @@ size_t HostWalk::frames_to_keep(uint32_t python_parent) const {
 void HostWalk::add_launch(const Event& event) {
   const Frame& caller = stack_.back();
   if (caller.user != kNoSlot) {
-    launches.push_back({event.id, caller.user, Event::kNoId, caller.comm});
+    launches.push_back({event.id, caller.user, Event::kNoId, caller.comm, event.start_ns});
   } else {
     const uint32_t issuer = caller.leaf == Leaf::kPython ? kNoSlot : caller.slot;
-    launches.push_back({event.id, issuer, caller.sequence, caller.comm});
+    launches.push_back({event.id, issuer, caller.sequence, caller.comm, event.start_ns});
   }
 }
 

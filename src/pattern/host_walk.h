@@ -29,6 +29,7 @@ struct Launched {
   uint32_t issuer;    ///< slot of the user's Python function, else of the operator; kNoSlot
   uint32_t sequence;  ///< autograd sequence number of the operator around it when no Python frame is known
   uint32_t comm;      ///< index in Trace::op_args of the enclosing communication operator, 0 = none
+  int64_t start_ns;   ///< of the launching call
 };
 
 /// Which code ran the operator of an External id.

@@ -82,6 +82,30 @@ void add_device_issuers(const Trace& trace, const WindowClip& window, IssuerLook
   }
 }
 
+void book_launched_work(const Trace& trace, const WindowClip& window, IssuerLookup& lookup, DeviceRoles& roles,
+                        ElementCounts& elements, Attribution& attribution) {
+  for (const Track& track : trace.tracks) {
+    if (!track.device) {
+      continue;
+    }
+    for (const Event& event : track.events) {
+      int64_t from = 0;
+      int64_t to = 0;
+      if (event.category != Category::kKernel || roles.of(event) != DeviceRole::kCompute ||
+          !window.clip(event, from, to)) {
+        continue;
+      }
+      const Launch& grid = trace.launches[event.detail];
+      const double threads = grid.grid == 0 ? 0 : elements.of(grid.grid) * elements.of(grid.block);
+      if (const Launched* launch = lookup.launch_of(event.id)) {
+        attribution.add_launched(launch->start_ns - window.start_ns, event.duration_ns, threads);
+      } else if (!lookup.knows_launches()) {
+        attribution.add_work(from, threads);
+      }
+    }
+  }
+}
+
 void add_host_collective_issuers(const Trace& trace, std::vector<CommCall> calls, const DeviceWork& work,
                                  IssuedNs& issued) {
   std::stable_sort(calls.begin(), calls.end(),

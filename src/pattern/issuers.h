@@ -4,6 +4,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "pattern/attribution.h"
 #include "pattern/device_work.h"
 #include "pattern/function_slots.h"
 #include "pattern/host_walk.h"
@@ -24,6 +25,7 @@ class IssuerLookup {
   explicit IssuerLookup(HostWalk& walk);
   /// nullptr: no launch with this correlation was recorded.
   [[nodiscard]] const Launched* launch_of(uint32_t correlation);
+  [[nodiscard]] bool knows_launches() const { return !launches_.values.empty(); }
   /// The slot of the code that issued a device event, kNoSlot = unknown.
   [[nodiscard]] uint32_t issuer_of(const Event& device_event);
 
@@ -45,6 +47,10 @@ class IssuerLookup {
 /// Adds the time of all device work in the window to the functions that issued it.
 void add_device_issuers(const Trace& trace, const WindowClip& window, IssuerLookup& lookup, DeviceRoles& roles,
                         FunctionSlots& slots, IssuedNs& issued);
+
+/// Books the device's compute to the steps that launched it; where no launches were recorded, to those it began in.
+void book_launched_work(const Trace& trace, const WindowClip& window, IssuerLookup& lookup, DeviceRoles& roles,
+                        ElementCounts& elements, Attribution& attribution);
 
 /// Adds the time of the collectives that ran on host threads (sorted by start) to the functions that issued them: the
 /// last call of their kind before they began, since such threads carry no reference to it.

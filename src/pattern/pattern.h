@@ -122,7 +122,10 @@ struct StepPattern {
   bool irregular = false;
   Budget budget{};
   int64_t fetch_ns = 0;  ///< wall time of the training thread inside dataloader fetches, hidden by the device or not
-  double work = 0;       ///< FunctionPattern::work of the compute that began in the step
+  double work = 0;  ///< FunctionPattern::work of the compute that the step launched, or that began in it where launches
+                    ///< are not known
+  int64_t launched_ns = 0;  ///< summed durations of the device compute that the step launched, whenever it ran; 0 =
+                            ///< none, not known, or not all of it ran in the window
   bool operator==(const StepPattern&) const = default;
 };
 
@@ -226,5 +229,11 @@ struct RankPattern {
   std::array<uint64_t, kCategoryCount> category_count{};
   ImportInfo import;
 };
+
+/// False: the rank wrote no trace, and its samples are all that is known of it.
+inline bool is_observed(const RankPattern& pattern) {
+  return pattern.import.bytes > 0 || pattern.import.events > 0 || !pattern.functions.empty() ||
+         !pattern.steps.empty() || !pattern.collectives.empty() || pattern.end.last_event_ns > 0;
+}
 
 }  // namespace eroica

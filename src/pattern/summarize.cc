@@ -51,6 +51,7 @@ void fill_steps(const Steps& steps, const std::vector<Segment>& fetches, const W
     out.irregular = step.irregular;
     out.budget = attribution.step_budgets()[i];
     out.work = attribution.step_work()[i];
+    out.launched_ns = attribution.launched_ns(i);
     cursor.split(
         out.start_ns, out.start_ns + out.duration_ns, [](int64_t, int64_t) {},
         [&](int64_t from, int64_t to, uint32_t) { out.fetch_ns += to - from; });
@@ -70,16 +71,36 @@ std::vector<ProcessGroup> known_groups(const Trace& trace, const SummarizeInput&
   return known;
 }
 
-}  // namespace
-
-RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable& names) {
+// Who the rank is, as far as the bundle knows.
+RankPattern pattern_of(const SummarizeInput& input) {
   RankPattern pattern;
-  pattern.rank = input.rank.rank >= 0 ? input.rank.rank : trace.metadata.rank;
-  pattern.host = input.rank.host.empty() ? trace.metadata.host_name : input.rank.host;
-  pattern.world_size = input.world_size >= 0 ? input.world_size : trace.metadata.world_size;
+  pattern.rank = input.rank.rank;
+  pattern.host = input.rank.host;
+  pattern.gpu = input.rank.gpu;
+  pattern.world_size = input.world_size;
   pattern.job_id = input.job_id;
   pattern.labels = input.rank.labels;
   pattern.labels.insert(input.host_labels.begin(), input.host_labels.end());
+  return pattern;
+}
+
+}  // namespace
+
+RankPattern summarize_samples(const SummarizeInput& input, const WindowSpec& window) {
+  RankPattern pattern = pattern_of(input);
+  pattern.window_start_unix_ns = window.start_unix_ns;
+  pattern.window_ns = window.duration_ns;
+  if (input.samples == nullptr) return pattern;
+  add_signals(relevant_series(*input.samples, pattern.rank, pattern.host, input.machine, pattern.gpu),
+              input.samples->base_unix_ns, pattern);
+  return pattern;
+}
+
+RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable& names) {
+  RankPattern pattern = pattern_of(input);
+  if (pattern.rank < 0) pattern.rank = trace.metadata.rank;
+  if (pattern.host.empty()) pattern.host = trace.metadata.host_name;
+  if (pattern.world_size < 0) pattern.world_size = trace.metadata.world_size;
   pattern.category_ns = trace.category_ns;
   pattern.category_count = trace.category_count;
   pattern.import = {trace.timed_events, trace.text_bytes, trace.defects, {}};
@@ -106,7 +127,7 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
 
   DeviceRoles roles(trace.names);
   ElementCounts elements(trace.names);
-  DeviceWork work = gather_device_work(trace, window, roles, elements, slots, attribution);
+  DeviceWork work = gather_device_work(trace, window, roles, elements, slots);
   const bool gpu_job = work.seen;
   pattern.gpu_job = gpu_job;
   pattern.gpu = input.rank.gpu >= 0 ? input.rank.gpu : work.device;
@@ -122,6 +143,7 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   IssuerLookup lookup(walk);
   IssuedNs issued = std::move(walk.issued_ns);
   add_device_issuers(trace, window, lookup, roles, slots, issued);
+  book_launched_work(trace, window, lookup, roles, elements, attribution);
   add_host_collective_issuers(trace, std::move(walk.comm_calls), work, issued);
   pattern.budget = attribution.budget();
   begin_window_end(trace, window, input.window.has_value(), steps, pattern);

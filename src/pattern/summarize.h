@@ -28,4 +28,8 @@ struct SummarizeInput {
 /// does (wire.h).
 RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable& names);
 
+/// What is known of a rank that wrote no trace (is_observed() of it is false): who it is, and its samples over
+/// `window`.
+RankPattern summarize_samples(const SummarizeInput& input, const WindowSpec& window);
+
 }  // namespace eroica

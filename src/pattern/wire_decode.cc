@@ -212,7 +212,8 @@ class Decoder {
     if (columns.start_delta_ns_size() != count || columns.duration_ns_size() != count ||
         columns.flags_size() != count || columns.fetch_ns_size() != count ||
         static_cast<size_t>(columns.budget_ns_size()) != static_cast<size_t>(count) * kTimeClassCount ||
-        (columns.work_size() != 0 && columns.work_size() != count)) {
+        (columns.work_size() != 0 && columns.work_size() != count) ||
+        (columns.launched_ns_size() != 0 && columns.launched_ns_size() != count)) {
       fail("the columns of steps differ in length");
       return;
     }
@@ -225,6 +226,8 @@ class Decoder {
       step.irregular = (columns.flags(i) & kStepIrregular) != 0;
       step.fetch_ns = signed_value(columns.fetch_ns(i), "a step's fetch time");
       step.work = columns.work_size() == 0 ? 0 : positive_number(columns.work(i), "a step's work");
+      step.launched_ns =
+          columns.launched_ns_size() == 0 ? 0 : signed_value(columns.launched_ns(i), "a step's launched compute");
       for (size_t time_class = 0; time_class < kTimeClassCount; ++time_class) {
         const int at = static_cast<int>(time_class) * count + i;
         step.budget[time_class] = signed_value(columns.budget_ns(at), "a step's budget");

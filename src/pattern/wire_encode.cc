@@ -151,6 +151,11 @@ void write_steps(const std::vector<StepPattern>& steps, wire::Steps* message) {
       message->add_work(not_negative(step.work));
     }
   }
+  if (std::any_of(steps.begin(), steps.end(), [](const StepPattern& step) { return step.launched_ns > 0; })) {
+    for (const StepPattern& step : steps) {
+      message->add_launched_ns(not_negative(step.launched_ns));
+    }
+  }
 }
 
 void write_group(const GroupPattern& group, wire::Group* message) {

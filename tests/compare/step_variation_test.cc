@@ -58,6 +58,36 @@ TEST(StepVariation, UnnumberedStepsAreAlignedByTheirDurations) {
   EXPECT_EQ(variation_of(job).steps, 8U);  // one window began a step later
 }
 
+TEST(StepVariation, WhatAStepLaunchedCountsWhereItIsKnown) {
+  Job job = job_of(std::vector<std::vector<float>>(2, std::vector<float>(8, 50)));
+  for (size_t i = 0; i < job.steps.size(); ++i) job.steps[i].launched_ms = i % 2 == 0 ? 80 : 40;
+  for (size_t step = 0; step < 8; ++step) job.steps[8 + step].launched_ms = step % 2 == 0 ? 40 : 80;
+  EXPECT_NEAR(variation_of(job).moving_share, 0.8 - 0.6, 1e-6);
+}
+
+double repeated_in(const std::vector<float>& multiples, bool gpu_job = false) {
+  Job job = bare_job(1);
+  job.gpu_job = gpu_job;
+  for (const float times : multiples) add_step(job, 0, gpu_job ? 100 : 100 * times, 50, 1000 * times);
+  if (gpu_job) {
+    for (size_t i = 0; i < multiples.size(); ++i) job.steps[i].launched_ms = 60 * multiples[i];
+  }
+  return repeated_share(job, job.ranks[0]);
+}
+
+TEST(RepeatedShare, CountsStepsOfWholeMultiplesOfTheWork) {
+  EXPECT_NEAR(repeated_in({1, 1, 2, 1, 1, 1, 1, 1, 3, 1}), 0.2, 1e-9);
+  EXPECT_NEAR(repeated_in({2, 1, 2, 1, 2, 1, 2, 1}), 0.5, 1e-9);
+  EXPECT_EQ(repeated_in({1, 1, 1.02F, 1, 0.98F, 1}), 0);
+  EXPECT_NEAR(repeated_in({1, 1, 2, 1, 1, 1}, true), 1.0 / 6, 1e-9);
+}
+
+TEST(RepeatedShare, AnEvaluationIsNoRepeatedStep) {
+  EXPECT_EQ(repeated_in({1, 1, 1, 1, 1.6F, 1, 1, 1, 1, 1, 1, 1}), 0);
+  EXPECT_TRUE(std::isnan(repeated_in({1, 1.3F, 1.6F, 1.4F, 1, 1.2F}))) << "work varies";
+  EXPECT_TRUE(std::isnan(repeated_in({1, 2}))) << "too few";
+}
+
 RC_GTEST_PROP(StepVariation, IsTheSumOfTheSlowestLessTheSlowestSum, ()) {
   const auto ranks = *rc::gen::inRange<size_t>(2, 6);
   const auto steps = *rc::gen::inRange<size_t>(5, 12);

@@ -117,6 +117,7 @@ inline StepPattern any_step() {
   }
   step.fetch_ns = *any_time();
   step.work = any_float(0);
+  step.launched_ns = *any_time();
   return step;
 }
 
