@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the project needs on Debian 12, and only what is missing.
-#   tools/setup.sh [build] [test] [demo] [browser]      (default: build test)
+#   tools/setup.sh [build] [test] [torch] [demo] [browser]      (default: build test)
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -24,8 +24,8 @@ for part in "${parts[@]}"; do
     build) packages+=("${build_packages[@]}") ;;
     test) packages+=("${test_packages[@]}") ;;
     browser) packages+=("${browser_packages[@]}") ;;
-    demo) ;;
-    *) die "unknown part '$part' (build, test, demo, browser)" ;;
+    torch|demo) ;;
+    *) die "unknown part '$part' (build, test, torch, demo, browser)" ;;
   esac
 done
 
@@ -70,21 +70,23 @@ make_venv() {
   cp "$requirements" "$folder/installed.txt"
 }
 
-# The demo trains with the torch of python3, else with one in a virtual environment.
 install_torch() {
-  cmp -s demo/requirements.txt build/venv-demo/installed.txt && return
-  python3 -c 'import torch.distributed, torch.profiler' 2>/dev/null && return
+  local requirements=tools/requirements-torch.txt folder=build/venv-torch
+  cmp -s $requirements $folder/installed.txt && return
   # PyTorch's own index has a build without GPU libraries, ten times smaller; PyPI works as well.
   local cpu=https://download.pytorch.org/whl/cpu options=()
   if python3 -c "import urllib.request as u; u.urlopen('$cpu/', timeout=5)" 2>/dev/null; then
     options=(--extra-index-url "$cpu")
   fi
-  make_venv build/venv-demo demo/requirements.txt "${options[@]}"
+  make_venv $folder $requirements "${options[@]}"
 }
+
+has_torch() { python3 -c 'import torch.distributed, torch.profiler' 2>/dev/null; }
 
 mkdir -p build
 exec 9>build/setup.lock
 flock 9
 install_packages
 if wants test; then make_venv build/venv tools/requirements.txt; fi
-if wants demo; then install_torch; fi
+# The demo trains with the torch of python3 where it has one; tests with the one they were written for.
+if wants torch || { wants demo && ! has_torch; }; then install_torch; fi

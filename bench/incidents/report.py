@@ -102,7 +102,7 @@ def calibrations(results):
     if "calibrations" not in results:
         results["calibrations"] = {
             method: {form: metrics.calibration(clusters(results, method, form), BINS) for form in FORMS}
-            for method in results["setting"]["methods"]
+            for method in results["setting"]["methods"][:1]
         }
     return results["calibrations"]
 
@@ -327,7 +327,7 @@ def plot_accuracy(results):
 
 def plot_reliability(results):
     plt = pyplot()
-    methods = results["setting"]["methods"]
+    methods = list(calibrations(results))
     figure, axes = plt.subplots(
         1, len(methods), figsize=(2.7 * len(methods) + 0.4, 3.1), constrained_layout=True, squeeze=False
     )

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <numeric>
 #include <utility>
 
 #include "base/robust.h"
@@ -41,18 +42,18 @@ std::vector<double> values_outside(const PeerSet& set, const Subject& subject,
 std::optional<Contrast> contrast(const Subject& subject, const Peers& peers,
                                  const std::function<double(uint32_t)>& value_of) {
   Contrast result;
-  double sum = 0;
-  size_t members = 0;
+  std::vector<double> members;
   std::vector<uint32_t> sets;
   for (const uint32_t rank : subject.sample(kMostAsked)) {
     const double value = value_of(rank);
     if (std::isnan(value)) continue;
-    sum += value;
-    ++members;
+    members.push_back(value);
     sets.push_back(peers.set_of[rank]);
   }
-  if (members == 0) return std::nullopt;
-  result.value = sum / static_cast<double>(members);
+  if (members.empty()) return std::nullopt;
+  result.value = subject.is_all()
+                     ? median(members)
+                     : std::accumulate(members.begin(), members.end(), 0.0) / static_cast<double>(members.size());
 
   std::vector<uint32_t> asked = sets;
   std::sort(asked.begin(), asked.end());

@@ -38,8 +38,9 @@ struct Contrast {
 std::vector<double> values_outside(const PeerSet& set, const Subject& subject,
                                    const std::function<double(uint32_t)>& value_of);
 
-/// Mean of `value_of` over the subject, beside the median over the ranks of the same peer sets that are not in it.
-/// Ranks whose value is NaN are passed over; none left: no contrast. Large sets are sampled evenly.
+/// Mean of `value_of` over the subject (of all ranks the median: what few of them show is not everybody's), beside the
+/// median over the ranks of the same peer sets that are not in it. Ranks whose value is NaN are passed over; none left:
+/// no contrast. Large sets are sampled evenly.
 std::optional<Contrast> contrast(const Subject& subject, const Peers& peers,
                                  const std::function<double(uint32_t)>& value_of);
 

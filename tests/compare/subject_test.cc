@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <numeric>
 #include <set>
 
 #include "base/robust.h"
@@ -41,24 +42,19 @@ RC_GTEST_PROP(Subject, ContrastIsTheMeanBesideTheOthersMedian, ()) {
   for (double& value : values) value = value < 0 ? std::numeric_limits<double>::quiet_NaN() : value;
   const auto split = *rc::gen::inRange<size_t>(1, values.size() + 1);
   std::vector<uint32_t> ranks;
-  double sum = 0;
-  double members = 0;
+  std::vector<double> members;
   std::vector<double> others;
   for (uint32_t i = 0; i < values.size(); ++i) {
     if (i < split) ranks.push_back(i);
     if (std::isnan(values[i])) continue;
-    if (i < split) {
-      sum += values[i];
-      ++members;
-    } else {
-      others.push_back(values[i]);
-    }
+    (i < split ? members : others).push_back(values[i]);
   }
   const auto found =
       contrast(Subject(ranks, values.size()), one_set(values.size()), [&](uint32_t rank) { return values[rank]; });
-  RC_ASSERT(found.has_value() == (members > 0));
+  RC_ASSERT(found.has_value() == !members.empty());
   if (!found) return;
-  RC_ASSERT(std::abs(found->value - sum / members) < 1e-9);
+  const double mean = std::accumulate(members.begin(), members.end(), 0.0) / static_cast<double>(members.size());
+  RC_ASSERT(std::abs(found->value - (split == values.size() ? median(members) : mean)) < 1e-9);
   RC_ASSERT(found->peers == others.size());
   RC_ASSERT(found->peers_median.has_value() == !others.empty());
   if (others.empty()) return;

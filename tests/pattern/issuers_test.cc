@@ -21,7 +21,7 @@ RC_GTEST_PROP(IssuerLookup, FindsTheFirstLaunchOfACorrelation, ()) {
   ElementCounts elements(trace.names);
   HostWalk walk(trace, slots, elements, {0, 0}, true);
   for (uint32_t i = 0; i < correlations.size(); ++i) {
-    walk.launches.push_back({correlations[i], i, Event::kNoId, 0});
+    walk.launches.push_back({correlations[i], i, Event::kNoId, 0, 0});
   }
   IssuerLookup lookup(walk);
 

@@ -1,4 +1,4 @@
-"""With a real torch: EROICA_TORCH_PYTHON, or build/venv-torch (tests/requirements-torch.txt)."""
+"""With a real torch: EROICA_TORCH_PYTHON, or build/venv-torch (tools/requirements-torch.txt)."""
 
 import json
 import os
