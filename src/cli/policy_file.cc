@@ -9,17 +9,8 @@
 #include <optional>
 #include <span>
 
+#include "base/toml.h"
 #include "diagnose/nearest_word.h"
-
-// As in diagnose/rule_file.cc: headers only, so that its exceptions can be turned off.
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#define TOML_ASSERT(expr) static_assert(true)
-#pragma push_macro("NDEBUG")
-#undef NDEBUG
-#include <toml++/toml.h>
-#pragma pop_macro("NDEBUG")
 
 namespace eroica {
 namespace {

@@ -8,20 +8,10 @@
 #include <set>
 #include <span>
 
+#include "base/toml.h"
 #include "diagnose/function_matcher.h"
 #include "diagnose/nearest_word.h"
 #include "diagnose/vocabulary.h"
-
-// As headers only, because only so can its exceptions be turned off. Hostile input violates some of its assertions
-// ("[[=") and is refused by the code behind them; with NDEBUG they would be assumptions of the optimiser instead.
-#define TOML_HEADER_ONLY 1
-#define TOML_EXCEPTIONS 0
-#define TOML_ENABLE_FORMATTERS 0
-#define TOML_ASSERT(expr) static_assert(true)
-#pragma push_macro("NDEBUG")
-#undef NDEBUG
-#include <toml++/toml.h>
-#pragma pop_macro("NDEBUG")
 
 namespace eroica {
 namespace {
