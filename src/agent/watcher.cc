@@ -231,7 +231,7 @@ void Watcher::on_step(const StepMessage& step, const Datagram& from) {
   mark_interference(step);
   std::vector<DetectorEvent> events;
   detector_->observe(step.record, now_ns_, events);
-  hear(std::move(events));
+  hear(events);
 }
 
 void Watcher::mark_interference(const StepMessage& step) {
@@ -251,15 +251,14 @@ double Watcher::interference_ms(const WindowPlan& plan, const DetectorEvent& cau
   return std::max(0.0, took_ms - step_ms * static_cast<double>(pace_.last_step - pace_.first_step));
 }
 
-void Watcher::hear(std::vector<DetectorEvent> events) {
-  for (DetectorEvent& event : events) {
-    const DetectorEvent::Kind kind = event.kind;
-    if (kind == DetectorEvent::Kind::kBlocked) {
+void Watcher::hear(const std::vector<DetectorEvent>& events) {
+  for (const DetectorEvent& event : events) {
+    listener_(Detected{event});
+    if (event.kind == DetectorEvent::Kind::kBlocked) {
       inquiries_.begin(ranks_, event, now_ns_);
     } else if (event.window && !options_.watch_only) {
       begin_window(event);
     }
-    listener_(Detected{std::move(event)});
   }
 }
 
@@ -309,7 +308,7 @@ void Watcher::each_second() {
   tell_ranks(first_rank_ns_ != 0 && now_ns_ - first_rank_ns_ > kRanksMayComeNs);
   std::vector<DetectorEvent> events;
   if (!ranks_.present().empty()) detector_->tick(now_ns_, events);
-  hear(std::move(events));
+  hear(events);
 }
 
 void Watcher::tell_ranks(bool at_once) {

@@ -66,7 +66,7 @@ class Watcher {
   void on_hello(HelloMessage hello, const Datagram& from);
   void on_message(ProbeMessage message, const Datagram& from);
   void ask_who(const Datagram& from);
-  void hear(std::vector<DetectorEvent> events);
+  void hear(const std::vector<DetectorEvent>& events);
   void begin_window(const DetectorEvent& event);
   void each_tick();
   void each_second();

@@ -57,6 +57,10 @@ Document blocked_document(const JobInquired& inquired, const std::string& job, s
   document.coverage.hosts_seen = hosts.size();
   document.conclusion = conclude_blocked(inquiry, rules);
   document.profile.notes = document.conclusion.notes;
+  // Nothing was profiled: all that is told of time is that none passed in steps.
+  document.profile.steps.source = "window";
+  const int32_t first = inquiry.ranks.empty() ? 0 : inquiry.ranks.front().rank;
+  for (ClassSpread& spread : document.profile.time.over_ranks) spread.max_rank = first;
   if (inquiry.world_size > 0) {
     document.budget.coverage = static_cast<double>(document.coverage.ranks_seen) / inquiry.world_size;
   }

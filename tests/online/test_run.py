@@ -11,6 +11,11 @@ from pathlib import Path
 
 import pytest
 
+try:
+    import jsonschema
+except ImportError:
+    jsonschema = None
+
 ROOT = Path(__file__).resolve().parent.parent.parent
 EROICA = os.environ.get("EROICA") or str(ROOT / "build/release/eroica")
 PYTHON = os.environ.get("EROICA_TORCH_PYTHON") or str(ROOT / "build/venv-torch/bin/python3")
@@ -120,7 +125,12 @@ class Run:
     def diagnoses(self):
         if not self.json.exists():
             return []
-        return [json.loads(line) for line in self.json.read_text().splitlines()]
+        documents = [json.loads(line) for line in self.json.read_text().splitlines()]
+        if jsonschema is not None:
+            schema = json.loads((ROOT / "docs/diagnosis.schema.json").read_text())
+            for document in documents:
+                jsonschema.Draft202012Validator(schema).validate(document)
+        return documents
 
     def until(self, condition, what):
         deadline = time.monotonic() + DEADLINE_S
