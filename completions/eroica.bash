@@ -4,7 +4,7 @@ _eroica() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export rules policy simulate version --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export rules policy run simulate version --help --version" -- "$cur")
     return
   fi
   case $prev in
@@ -22,6 +22,8 @@ _eroica() {
     --fault)
       mapfile -t COMPREPLY < <(compgen -W "$(eroica simulate --list-faults 2>/dev/null | awk '{ print $1 }')" -- "$cur")
       return ;;
+    --keep | --probe) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
+    --window | --job) return ;;
     --out) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
     --seed | --strength | --ranks | --layout | --steps | --drop-signal | --drop-rank) return ;;
     --method)
@@ -52,6 +54,7 @@ _eroica() {
     export) options="$options --perfetto --rank --from --to" ;;
     rules) options="--help --format --rules" ;;
     policy) options="--help --format --policy --against" ;;
+    run) options="--help --policy --watch-only --window --json --keep --job --probe" ;;
     simulate)
       options="--help --seed --fault --strength --ranks --layout --steps --out --format --drop-signal --drop-rank"
       options="$options --with-baseline --list-faults" ;;

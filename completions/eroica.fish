@@ -1,12 +1,13 @@
 # fish completion for eroica. Put it into ~/.config/fish/completions.
 
-set -l commands analyze summarize export rules policy simulate version
+set -l commands analyze summarize export rules policy run simulate version
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a analyze -d "Show where the time goes"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a summarize -d "Reduce each trace to a small pattern file"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a export -d "Write a merged trace for a trace viewer"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a version -d "Print the version"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a rules -d "Check, list and explain the rules"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a policy -d "Show, check and try the policy of live jobs"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a run -d "Run a training job and say why it is slow"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a simulate -d "Write a bundle of a synthetic job"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -s V -l version -d "Print the version"
 complete -c eroica -s h -l help -d "Say how it is used"
@@ -54,3 +55,11 @@ complete -c eroica -n "__fish_seen_subcommand_from summarize" -l pack -d "One fi
 complete -c eroica -n "__fish_seen_subcommand_from export" -l perfetto -d "One merged trace"
 complete -c eroica -n "__fish_seen_subcommand_from export" -l from -x -d "Only what ends after this time, in ms"
 complete -c eroica -n "__fish_seen_subcommand_from export" -l to -x -d "Only what begins before this time, in ms"
+
+complete -c eroica -n "__fish_seen_subcommand_from run" -l policy -r -a "default eroica" -d "When to speak up and to profile"
+complete -c eroica -n "__fish_seen_subcommand_from run" -l watch-only -d "Never profile"
+complete -c eroica -n "__fish_seen_subcommand_from run" -l window -x -d "Profile for so long"
+complete -c eroica -n "__fish_seen_subcommand_from run" -l json -r -d "Append each diagnosis to this file"
+complete -c eroica -n "__fish_seen_subcommand_from run" -l keep -r -d "Keep windows in this folder"
+complete -c eroica -n "__fish_seen_subcommand_from run" -l job -x -d "Id of the job"
+complete -c eroica -n "__fish_seen_subcommand_from run" -l probe -r -d "Folder of the probe"

@@ -9,6 +9,7 @@ _eroica() {
     'export:write a merged trace for a trace viewer'
     'rules:check, list and explain the rules that name causes'
     'policy:show, check and try the policy of live jobs'
+    'run:run a training job and say why it is slow or stuck'
     'simulate:write a bundle of a synthetic job'
     'version:print the version'
   )
@@ -58,6 +59,18 @@ _eroica() {
         '--against[policy to compare with]:policy:_files' \
         '--format[form of the answer]:format:(text json)' \
         '*:policy or step records:_files'
+      ;;
+    run)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--policy[when to speak up and to profile]:policy:_files' \
+        '--watch-only[never profile]' \
+        '--window[profile for so long]:time' \
+        '--json[append each diagnosis to this file]:file:_files' \
+        '--keep[keep windows in this folder]:folder:_files -/' \
+        '--job[id of the job]:id' \
+        '--probe[folder of the probe]:folder:_files -/' \
+        '*::command:_normal'
       ;;
     simulate)
       _arguments \

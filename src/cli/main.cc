@@ -45,6 +45,10 @@ struct Run {
     Log log(LogLevel::kNormal);
     return run_policy(command, log);
   }
+  int operator()(const RunOptions& command) const {
+    Log log(LogLevel::kNormal);
+    return run_run(command, log);
+  }
   int operator()(const SimulateOptions& command) const {
     Log log(LogLevel::kNormal);
     return run_simulate(command, log);

@@ -24,6 +24,7 @@ constexpr const char* kExamples =
     "  eroica analyze traces/ --format html -o report.html\n"
     "  eroica summarize traces/ -o patterns/      at most 30 KB a rank, to keep or to send\n"
     "  eroica export --perfetto traces/ -o merged.json.gz\n"
+    "  eroica run -- torchrun train.py            watch a job, and say why it is slow while it runs\n"
     "\n"
     "'eroica COMMAND --help' says more. Exit status: 0 nothing claimed, 1 something is wrong with the job,\n"
     "2 no input could be used, 64 wrong usage, 74 output could not be written.";
@@ -243,6 +244,8 @@ Command parse_command_line(int argc, const char* const* argv) {
   const CLI::App* rules_command = add_rules(app, rules);
   PolicyOptions policy;
   const CLI::App* policy_command = add_policy(app, policy);
+  RunOptions run;
+  const CLI::App* run_command = add_run(app, run);
   app.add_subcommand("version", "Print the version");
   add_analyze(*analyze_command, analyze);
   add_summarize(*summarize_command, summarize);
@@ -262,6 +265,15 @@ Command parse_command_line(int argc, const char* const* argv) {
     }
   }
 
+  // What is run is none of our arguments, whatever it looks like.
+  if (argc > 1 && std::string_view(argv[1]) == run_command->get_name()) {
+    for (int i = 2; i < argc; ++i) {
+      if (std::string_view(argv[i]) != "--") continue;
+      run.command.assign(argv + i + 1, argv + argc);
+      argc = i;
+    }
+  }
+
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
@@ -276,6 +288,10 @@ Command parse_command_line(int argc, const char* const* argv) {
   if (simulate_command->parsed()) return simulate;
   if (rules_command->parsed()) return rules;
   if (policy_command->parsed()) return policy;
+  if (run_command->parsed()) {
+    if (!run.command.empty()) return run;
+    return Leave{kExitUsage, "", "eroica: error: nothing to run; expected 'eroica run [OPTIONS] -- COMMAND'\n"};
+  }
   return Leave{0, "eroica " EROICA_VERSION "\n", ""};
 }
 

@@ -8,6 +8,7 @@
 
 #include "cli/policy.h"
 #include "cli/rules.h"
+#include "cli/run.h"
 #include "cli/simulate.h"
 
 namespace eroica {
@@ -74,8 +75,8 @@ struct Leave {
   std::string err;
 };
 
-using Command =
-    std::variant<Leave, AnalyzeOptions, SummarizeOptions, ExportOptions, SimulateOptions, RulesOptions, PolicyOptions>;
+using Command = std::variant<Leave, AnalyzeOptions, SummarizeOptions, ExportOptions, SimulateOptions, RulesOptions,
+                             PolicyOptions, RunOptions>;
 
 /// Understands the command line. Never writes and never exits.
 Command parse_command_line(int argc, const char* const* argv);

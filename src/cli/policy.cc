@@ -14,6 +14,7 @@
 #include "cli/options.h"
 #include "cli/output.h"
 #include "cli/policy_file.h"
+#include "cli/policy_load.h"
 #include "cli/policy_replay.h"
 
 namespace eroica {
@@ -33,8 +34,6 @@ constexpr const char* kExamples =
     "\n"
     "Exit status: 0 done, 1 check found problems, 2 no input could be used, 64 wrong usage.";
 
-constexpr size_t kMostBytes = (size_t{1} << 20) + 1;  // one more than parse_policy() takes
-
 std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
 int print(const std::string& text, Log& log) {
@@ -43,25 +42,11 @@ int print(const std::string& text, Log& log) {
   return status ? 0 : kExitNoOutput;
 }
 
-Result<std::string> read_text(const std::string& path) {
-  std::error_code error;
-  if (!fs::exists(path, error)) return Error{Error::Kind::kNotFound, path + ": no such file"};
-  if (!fs::is_regular_file(path, error)) return Error{Error::Kind::kUnreadable, path + ": is no regular file"};
-  std::ifstream file(path, std::ios::binary);
-  std::string text(kMostBytes, '\0');
-  if (file) file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad() || !file.is_open()) {
-    return Error{Error::Kind::kUnreadable, fmt::format("{}: {}", path, std::strerror(errno))};
-  }
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
-
 int check(const PolicyOptions& options, Log& log) {
   std::string text;
   size_t problems = 0;
   for (const std::string& path : options.paths) {
-    const Result<std::string> toml = read_text(path);
+    const Result<std::string> toml = read_policy_text(path);
     if (!toml) {
       log.error(toml.error().message);
       return kExitNoInput;
@@ -73,21 +58,6 @@ int check(const PolicyOptions& options, Log& log) {
   text += problems == 0 ? "no problems\n" : fmt::format("{} problem{}\n", problems, problems == 1 ? "" : "s");
   const int status = print(text, log);
   return status != 0 ? status : problems == 0 ? 0 : 1;
-}
-
-Result<Policy> load_policy(const std::string& name, Log& log) {
-  if (name.empty() || name == "default") return Policy{};
-  if (name == "eroica") {
-    Policy policy;
-    policy.method = DetectorMethod::kEroica;
-    return policy;
-  }
-  const Result<std::string> toml = read_text(name);
-  if (!toml) return toml.error();
-  PolicyFile file = parse_policy(*toml, name);
-  for (const PolicyProblem& problem : file.problems) log.error(in_words(problem));
-  if (!file.problems.empty()) return Error{Error::Kind::kInvalid, name + ": has problems, so it is not used"};
-  return std::move(file.policy);
 }
 
 struct Replayed {

@@ -205,9 +205,17 @@ struct WindowSection {
 
 /// What the window's observation was worth; docs/diagnosis.schema.json tells what each figure means.
 struct BudgetSection {
-  std::optional<double> coverage;  ///< ranks seen over ranks expected
-  std::string resolution;          ///< "function and component", "function", "host"; empty without a claim
-  std::optional<double> yield;     ///< share of the claims that name a cause
+  std::optional<double> coverage;         ///< ranks seen over ranks expected
+  std::string resolution;                 ///< "function and component", "function", "host"; empty without a claim
+  std::optional<double> interference_ms;  ///< training time that the window cost; absent: recorded beforehand
+  std::optional<double> yield;            ///< share of the claims that name a cause
+};
+
+/// When a live job's trouble began, and when it was known. 0: not known.
+struct TimingSection {
+  int64_t onset_unix_ns = 0;
+  int64_t detected_unix_ns = 0;
+  int64_t diagnosed_unix_ns = 0;
 };
 
 /// What only an operation timeline tells; compare/timeline_what_if.h says how.
@@ -237,6 +245,7 @@ struct Document {
   BudgetSection budget;
   Conclusion conclusion;
   std::optional<TimelineSection> timeline;  ///< absent: it was made from traces
+  std::optional<TimingSection> timing;      ///< absent: nobody watched the job
 };
 
 /// What is told of a job of which only a sample of the patterns is at hand.

@@ -201,12 +201,22 @@ Json number_or_null(const std::optional<double>& value, Json (*round)(double)) {
   return value ? round(*value) : Json(nullptr);
 }
 
-/// A window that was recorded beforehand tells nothing of what recording it cost.
 Json budget(const BudgetSection& budget) {
   return {{"coverage", number_or_null(budget.coverage, share)},
           {"resolution", text_or_null(budget.resolution)},
-          {"interference_ms", nullptr},
+          {"interference_ms", number_or_null(budget.interference_ms, ms)},
           {"yield", number_or_null(budget.yield, share)}};
+}
+
+Json timing(const TimingSection& timing) {
+  Json json = Json::object();
+  const auto add = [&](const char* key, int64_t unix_ns) {
+    if (unix_ns > 0) json[key] = unix_ns;
+  };
+  add("onset_unix_ns", timing.onset_unix_ns);
+  add("detected_unix_ns", timing.detected_unix_ns);
+  add("diagnosed_unix_ns", timing.diagnosed_unix_ns);
+  return json;
 }
 
 Json what_if(const WhatIf& what_if) {
@@ -311,6 +321,7 @@ Json to_json(const Document& document) {
             {"victims", conclusion.victims},
             {"diagnoses", array_of(conclusion.diagnoses, diagnosis)},
             {"hints", array_of(conclusion.hints, diagnosis)}};
+  if (document.timing) json["timing"] = timing(*document.timing);
   if (conclusion.blocked) json["blocked"] = blocked(*conclusion.blocked);
   if (document.timeline) json["timeline"] = timeline(*document.timeline);
   return json;

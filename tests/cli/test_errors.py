@@ -139,12 +139,12 @@ def options_of(eroica, *command):
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", eroica(*command, "--help").stdout.split("Examples:")[0]))
 
 
-@pytest.mark.parametrize("command", ["analyze", "summarize", "export", "rules", "simulate"])
+@pytest.mark.parametrize("command", ["analyze", "summarize", "export", "rules", "run", "simulate"])
 def test_every_option_is_in_the_completions_and_the_manual(eroica, command):
     options = options_of(eroica, command)
     if command == "rules":
         options |= options_of(eroica, "rules", "list") | options_of(eroica, "rules", "explain")
-    elif command != "simulate":
+    elif command not in ("run", "simulate"):
         assert {"--help", "--rank-from", "--jobs", "--output"} <= options
     bash = (ROOT / "completions/eroica.bash").read_text()
     zsh = (ROOT / "completions/eroica.zsh").read_text()

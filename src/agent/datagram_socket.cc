@@ -1,0 +1,111 @@
+#include "agent/datagram_socket.h"
+
+#include <fmt/format.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <utility>
+
+namespace eroica {
+namespace {
+
+bool fill_address(const std::string& path, sockaddr_un& address) {
+  address = {};
+  address.sun_family = AF_UNIX;
+  if (path.empty() || path.size() >= sizeof address.sun_path) return false;
+  std::memcpy(address.sun_path, path.data(), path.size());
+  return true;
+}
+
+std::string path_of(const sockaddr_un& address, socklen_t size) {
+  constexpr size_t kFront = offsetof(sockaddr_un, sun_path);
+  if (size <= kFront || address.sun_path[0] == '\0') return "";
+  return {address.sun_path, strnlen(address.sun_path, size - kFront)};
+}
+
+}  // namespace
+
+Result<DatagramSocket> DatagramSocket::bind(const std::string& path, size_t most_bytes) {
+  sockaddr_un address{};
+  const auto failed = [&] { return Error{Error::Kind::kWrite, fmt::format("{}: {}", path, std::strerror(errno))}; };
+  if (!fill_address(path, address)) {
+    return Error{Error::Kind::kInvalid, fmt::format("{}: too long for a socket's path", path)};
+  }
+  DatagramSocket result(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), most_bytes);
+  if (result.fd_ < 0) return failed();
+  unlink(path.c_str());
+  if (::bind(result.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return failed();
+  const int on = 1;
+  if (setsockopt(result.fd_, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return failed();
+  return result;
+}
+
+DatagramSocket::DatagramSocket(DatagramSocket&& other) noexcept
+    : fd_(std::exchange(other.fd_, -1)), buffer_(std::move(other.buffer_)) {}
+
+DatagramSocket& DatagramSocket::operator=(DatagramSocket&& other) noexcept {
+  std::swap(fd_, other.fd_);
+  std::swap(buffer_, other.buffer_);
+  return *this;
+}
+
+DatagramSocket::~DatagramSocket() {
+  if (fd_ >= 0) close(fd_);
+}
+
+bool DatagramSocket::receive(Datagram& datagram) {
+  while (true) {
+    sockaddr_un address{};
+    iovec part{buffer_.data(), buffer_.size()};
+    alignas(cmsghdr) std::array<char, 256> control{};
+    msghdr message{};
+    message.msg_name = &address;
+    message.msg_namelen = sizeof address;
+    message.msg_iov = &part;
+    message.msg_iovlen = 1;
+    message.msg_control = control.data();
+    message.msg_controllen = control.size();
+    const ssize_t size = recvmsg(fd_, &message, MSG_CMSG_CLOEXEC);
+    if (size < 0) {
+      if (errno == EINTR) continue;
+      return false;
+    }
+    datagram.pid = -1;
+    datagram.uid = static_cast<uid_t>(-1);
+    for (cmsghdr* part_of = CMSG_FIRSTHDR(&message); part_of != nullptr; part_of = CMSG_NXTHDR(&message, part_of)) {
+      if (part_of->cmsg_level != SOL_SOCKET) continue;
+      if (part_of->cmsg_type == SCM_CREDENTIALS) {
+        ucred sender{};
+        std::memcpy(&sender, CMSG_DATA(part_of), sizeof sender);
+        datagram.pid = sender.pid;
+        datagram.uid = sender.uid;
+      } else if (part_of->cmsg_type == SCM_RIGHTS) {  // nobody of ours sends descriptors
+        const size_t count = (part_of->cmsg_len - CMSG_LEN(0)) / sizeof(int);
+        for (size_t i = 0; i < count; ++i) {
+          int sent = -1;
+          std::memcpy(&sent, CMSG_DATA(part_of) + i * sizeof sent, sizeof sent);
+          close(sent);
+        }
+      }
+    }
+    if ((message.msg_flags & MSG_TRUNC) != 0) continue;
+    datagram.bytes = {buffer_.data(), static_cast<size_t>(size)};
+    datagram.sender = path_of(address, message.msg_namelen);
+    return true;
+  }
+}
+
+int DatagramSocket::send(const std::string& path, std::string_view bytes) const {
+  sockaddr_un address{};
+  if (!fill_address(path, address)) return ENAMETOOLONG;
+  const ssize_t sent = sendto(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
+                              reinterpret_cast<const sockaddr*>(&address), sizeof address);
+  return sent < 0 ? errno : 0;
+}
+
+}  // namespace eroica

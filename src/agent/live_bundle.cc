@@ -1,0 +1,39 @@
+#include "agent/live_bundle.h"
+
+#include <nlohmann/json.hpp>
+#include <set>
+
+namespace eroica {
+
+std::string bundle_json(const LiveBundle& bundle) {
+  using Json = nlohmann::ordered_json;
+  Json hosts = Json::array();
+  Json ranks = Json::array();
+  std::set<std::string> named;
+  for (const LiveBundle::Rank& rank : bundle.ranks) {
+    Json entry = {{"rank", rank.rank}};
+    if (!rank.host.empty()) entry["host"] = rank.host;
+    if (!rank.host.empty() && named.insert(rank.host).second) hosts.push_back({{"name", rank.host}});
+    if (rank.gpu >= 0) entry["gpu"] = rank.gpu;
+    if (rank.pid >= 0) entry["pid"] = rank.pid;
+    if (!rank.trace.empty()) entry["trace"] = rank.trace;
+    Json labels = Json::object();
+    for (const auto& [name, value] : rank.labels) labels[name] = value;
+    if (!rank.env.empty()) labels["env"] = rank.env;
+    if (!labels.empty()) entry["labels"] = std::move(labels);
+    ranks.push_back(std::move(entry));
+  }
+  Json groups = Json::array();
+  for (const GroupMembers& group : bundle.groups) {
+    groups.push_back({{"name", group.name}, {"desc", group.desc}, {"ranks", group.ranks}});
+  }
+  Json document = {{"schema", "eroica.bundle/1"}, {"job", {{"id", bundle.job}}}};
+  if (bundle.world_size > 0) document["job"]["world_size"] = bundle.world_size;
+  document["window"] = {{"start_unix_ns", bundle.start_unix_ns}, {"duration_ms", bundle.duration_ms}};
+  document["hosts"] = std::move(hosts);
+  document["ranks"] = std::move(ranks);
+  if (!bundle.groups.empty()) document["groups"] = std::move(groups);
+  return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace eroica

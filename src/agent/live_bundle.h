@@ -1,0 +1,33 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "agent/blocked_inquiry.h"
+
+namespace eroica {
+
+/// A window of a live job as its bundle.json tells it.
+struct LiveBundle {
+  std::string job;
+  int32_t world_size = -1;
+  int64_t start_unix_ns = 0;
+  double duration_ms = 0;
+  struct Rank {
+    int32_t rank = -1;
+    std::string host;
+    int32_t gpu = -1;
+    int64_t pid = -1;
+    std::string trace;  ///< a name in the bundle's folder; empty: none
+    std::map<std::string, std::string> labels;
+    std::map<std::string, std::string> env;
+  };
+  std::vector<Rank> ranks;  ///< ascending
+  std::vector<GroupMembers> groups;
+};
+
+std::string bundle_json(const LiveBundle& bundle);
+
+}  // namespace eroica

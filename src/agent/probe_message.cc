@@ -1,0 +1,210 @@
+#include "agent/probe_message.h"
+
+#include <bit>
+#include <cstring>
+#include <limits>
+#include <nlohmann/json.hpp>
+
+namespace eroica {
+namespace {
+
+using Json = nlohmann::json;
+
+constexpr std::string_view kMagic = "ERP1";
+constexpr size_t kStepBytes = 57;
+constexpr size_t kMostMembers = size_t{1} << 20;
+constexpr int64_t kMostRank = 9'999'999;
+
+static_assert(std::endian::native == std::endian::little, "the offsets of STEP are read as they stand");
+
+template <typename Number>
+Number number_at(std::string_view bytes, size_t offset) {
+  Number value{};
+  std::memcpy(&value, bytes.data() + offset, sizeof value);
+  return value;
+}
+
+std::optional<ProbeMessage> decode_step(std::string_view bytes) {
+  if (bytes.size() != kStepBytes) return std::nullopt;
+  StepMessage step;
+  step.record.rank = number_at<int32_t>(bytes, 5);
+  step.dropped = number_at<uint32_t>(bytes, 9);
+  step.record.step = number_at<int64_t>(bytes, 13);
+  step.record.unix_ns = number_at<int64_t>(bytes, 21);
+  step.record.monotonic_ns = number_at<int64_t>(bytes, 29);
+  step.record.data_wait_ns = number_at<int64_t>(bytes, 37);
+  step.record.fetches = number_at<uint32_t>(bytes, 45);
+  step.probe_cost_ns = number_at<uint32_t>(bytes, 49);
+  step.optimizer_index = number_at<uint32_t>(bytes, 53);
+  if (step.record.rank < 0 || step.record.rank > kMostRank || step.record.step < 0) return std::nullopt;
+  return step;
+}
+
+const Json* member(const Json& object, const char* key) {
+  const auto found = object.find(key);
+  return found == object.end() ? nullptr : &*found;
+}
+
+std::string text(const Json& object, const char* key) {
+  const Json* value = member(object, key);
+  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
+}
+
+int64_t integer(const Json& object, const char* key, int64_t otherwise) {
+  const Json* value = member(object, key);
+  if (value == nullptr || !value->is_number_integer()) return otherwise;
+  if (value->is_number_unsigned() && value->get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()}) {
+    return otherwise;
+  }
+  return value->get<int64_t>();
+}
+
+int32_t small(const Json& object, const char* key) {
+  const int64_t value = integer(object, key, -1);
+  return value >= 0 && value <= kMostRank ? static_cast<int32_t>(value) : -1;
+}
+
+bool flag(const Json& object, const char* key) {
+  const Json* value = member(object, key);
+  return value != nullptr && value->is_boolean() && value->get<bool>();
+}
+
+/// A name that is a string or a number, as one of ours comes back.
+std::string name(const Json& object, const char* key) {
+  const Json* value = member(object, key);
+  if (value == nullptr) return "";
+  return value->is_string() ? value->get<std::string>() : value->is_number_integer() ? value->dump() : "";
+}
+
+HelloMessage hello(const Json& json) {
+  HelloMessage hello;
+  hello.pid = integer(json, "pid", -1);
+  hello.rank = small(json, "rank");
+  hello.world_size = small(json, "world_size");
+  hello.local_rank = small(json, "local_rank");
+  hello.launcher = flag(json, "launcher");
+  hello.host = text(json, "host");
+  hello.program = text(json, "program");
+  hello.python = text(json, "python");
+  hello.torch = text(json, "torch");
+  hello.cuda = text(json, "cuda");
+  hello.restart_count = integer(json, "restart_count", -1);
+  if (const Json* can = member(json, "capabilities"); can != nullptr && can->is_object()) {
+    hello.step_hook = flag(*can, "step_hook");
+    hello.flight_recorder = flag(*can, "flight_recorder");
+    hello.kineto_daemon = flag(*can, "kineto_daemon");
+    hello.profile = flag(*can, "profile");
+    hello.stack_signal = small(*can, "stack_signal");
+    hello.stack_file = text(*can, "stack_file");
+    if (!hello.stack_file.starts_with("stacks-") || hello.stack_file.find('/') != std::string::npos) {
+      hello.stack_file.clear();
+    }
+  }
+  if (const Json* env = member(json, "env"); env != nullptr && env->is_object()) {
+    for (const auto& [key, value] : env->items()) {
+      if (value.is_string()) hello.env.emplace(key, value.get<std::string>());
+    }
+  }
+  return hello;
+}
+
+/// Appends a Python range; false when it is none, or too long.
+bool append_run(const Json& run, std::vector<int32_t>& ranks) {
+  if (!run.is_array() || run.size() != 3) return false;
+  for (const Json& bound : run) {
+    if (!bound.is_number_integer()) return false;
+  }
+  const auto start = run[0].get<int64_t>();
+  const auto stop = run[1].get<int64_t>();
+  const auto stride = run[2].get<int64_t>();
+  const auto outside = [](int64_t rank) { return rank < -1 || rank > kMostRank + 1; };
+  if (stride == 0 || outside(start) || outside(stop) || stride < -kMostRank || stride > kMostRank) return false;
+  for (int64_t rank = start; stride > 0 ? rank < stop : rank > stop; rank += stride) {
+    if (rank < 0 || ranks.size() == kMostMembers) return false;
+    ranks.push_back(static_cast<int32_t>(rank));
+  }
+  return true;
+}
+
+std::optional<ProbeMessage> groups(const Json& json) {
+  GroupsMessage message;
+  message.rank = small(json, "rank");
+  message.set = integer(json, "set", 0);
+  message.part = integer(json, "part", 0);
+  message.parts = integer(json, "parts", 1);
+  const Json* list = member(json, "groups");
+  if (message.rank < 0 || list == nullptr || !list->is_array()) return std::nullopt;
+  size_t members = 0;
+  for (const Json& entry : *list) {
+    if (!entry.is_object()) return std::nullopt;
+    GroupsMessage::Group group{text(entry, "name"), text(entry, "desc"), {}};
+    if (const Json* runs = member(entry, "ranks"); runs != nullptr && runs->is_array()) {
+      for (const Json& run : *runs) {
+        if (!append_run(run, group.ranks)) return std::nullopt;
+      }
+    }
+    members += group.ranks.size();
+    if (members > kMostMembers) return std::nullopt;
+    message.groups.push_back(std::move(group));
+  }
+  return message;
+}
+
+std::optional<ProbeMessage> decode_json(uint8_t type, std::string_view payload) {
+  const Json json = Json::parse(payload, nullptr, false);
+  if (!json.is_object()) return std::nullopt;
+  switch (type) {
+    case 2:
+      return hello(json);
+    case 3:
+      return groups(json);
+    case 4:
+      return EdgeMessage{small(json, "rank"), name(json, "window"), text(json, "edge") == "end", std::string(payload)};
+    case 5:
+      return ReplyMessage{name(json, "request"), flag(json, "ok"), flag(json, "late"), text(json, "error"),
+                          text(json, "path")};
+    case 6:
+      return ByeMessage{small(json, "rank"), integer(json, "steps", 0), text(json, "exception"), text(json, "file"),
+                        std::max(0, small(json, "line"))};
+    case 7:
+      return OffMessage{small(json, "rank"), text(json, "reason")};
+    default:
+      return std::nullopt;
+  }
+}
+
+std::string dumped(const Json& json) { return json.dump(-1, ' ', true, Json::error_handler_t::replace); }
+
+}  // namespace
+
+std::optional<ProbeMessage> decode_probe(std::string_view datagram) {
+  if (datagram.size() <= kMagic.size() || !datagram.starts_with(kMagic)) return std::nullopt;
+  if (datagram.size() > kMostProbeBytes) return std::nullopt;
+  const auto type = static_cast<uint8_t>(datagram[kMagic.size()]);
+  if (type == 1) return decode_step(datagram);
+  return decode_json(type, datagram.substr(kMagic.size() + 1));
+}
+
+std::string encode_hello() { return R"({"do":"hello"})"; }
+std::string encode_groups() { return R"({"do":"groups"})"; }
+
+std::string encode_window(std::string_view window, int64_t start_unix_ns, int64_t end_unix_ns) {
+  return dumped({{"do", "window"}, {"window", window}, {"start_unix_ns", start_unix_ns}, {"end_unix_ns", end_unix_ns}});
+}
+
+std::string encode_flight_recorder(std::string_view request, std::string_view path) {
+  return dumped({{"do", "flight_recorder"}, {"request", request}, {"path", path}});
+}
+
+std::string encode_profile(std::string_view request, std::string_view path, int64_t start_unix_ns, int64_t end_unix_ns,
+                           bool with_stack, bool record_shapes) {
+  return dumped({{"do", "profile"},
+                 {"request", request},
+                 {"path", path},
+                 {"start_unix_ns", start_unix_ns},
+                 {"end_unix_ns", end_unix_ns},
+                 {"with_stack", with_stack},
+                 {"record_shapes", record_shapes}});
+}
+
+}  // namespace eroica

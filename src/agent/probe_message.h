@@ -1,0 +1,102 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+#include "steps/step_record.h"
+
+namespace eroica {
+
+// What probes say and are told (probe/PROTOCOL.md). What comes in is not trusted; ranks and pids are the process's own
+// words.
+
+inline constexpr size_t kMostProbeBytes = 60'000;
+
+struct StepMessage {
+  StepRecord record;
+  uint32_t dropped = 0;  ///< datagrams that the process could not send so far
+  uint32_t probe_cost_ns = 0;
+  uint32_t optimizer_index = 0;
+};
+
+struct HelloMessage {
+  int64_t pid = -1;   ///< as the process sees it
+  int32_t rank = -1;  ///< −1: not known
+  int32_t world_size = -1;
+  int32_t local_rank = -1;
+  bool launcher = false;
+  std::string host;
+  std::string program;
+  std::string python;
+  std::string torch;
+  std::string cuda;  ///< empty: none
+  int64_t restart_count = -1;
+  bool step_hook = false;
+  bool flight_recorder = false;
+  bool kineto_daemon = false;
+  bool profile = false;
+  int32_t stack_signal = -1;
+  std::string stack_file;  ///< a name in the folder; empty: none
+  std::map<std::string, std::string> env;
+};
+
+struct GroupsMessage {
+  int32_t rank = -1;
+  int64_t set = 0;
+  int64_t part = 0;
+  int64_t parts = 1;
+  struct Group {
+    std::string name;
+    std::string desc;
+    std::vector<int32_t> ranks;  ///< in the group's order
+  };
+  std::vector<Group> groups;
+};
+
+struct EdgeMessage {
+  int32_t rank = -1;
+  std::string window;
+  bool end = false;
+  std::string json;  ///< all of it
+};
+
+struct ReplyMessage {
+  std::string request;
+  bool ok = false;
+  bool late = false;
+  std::string error;
+  std::string path;
+};
+
+struct ByeMessage {
+  int32_t rank = -1;
+  int64_t steps = 0;
+  std::string exception;  ///< its type; empty: an ordinary exit
+  std::string file;
+  int32_t line = 0;
+};
+
+struct OffMessage {
+  int32_t rank = -1;
+  std::string reason;
+};
+
+using ProbeMessage =
+    std::variant<StepMessage, HelloMessage, GroupsMessage, EdgeMessage, ReplyMessage, ByeMessage, OffMessage>;
+
+/// nullopt: no message of a probe, or a broken one. Keys that are absent or of a wrong kind have their defaults.
+std::optional<ProbeMessage> decode_probe(std::string_view datagram);
+
+std::string encode_hello();
+std::string encode_groups();
+std::string encode_window(std::string_view window, int64_t start_unix_ns, int64_t end_unix_ns);
+std::string encode_flight_recorder(std::string_view request, std::string_view path);
+std::string encode_profile(std::string_view request, std::string_view path, int64_t start_unix_ns, int64_t end_unix_ns,
+                           bool with_stack, bool record_shapes);
+
+}  // namespace eroica

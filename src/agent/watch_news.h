@@ -1,0 +1,57 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <variant>
+#include <vector>
+
+#include "agent/blocked_inquiry.h"
+#include "agent/window.h"
+#include "steps/detector.h"
+
+namespace eroica {
+
+// What a watcher has to say, in the order in which it happens.
+
+/// The job's ranks are known, or became others.
+struct RanksKnown {
+  std::vector<int32_t> ranks;
+  int32_t world_size = -1;
+  size_t hosts = 0;
+};
+
+struct Detected {
+  DetectorEvent event;
+};
+
+struct WindowBegun {
+  WindowPlan plan;
+  size_t ranks = 0;
+  bool baseline = false;
+};
+
+/// A window is over; `folder` is a bundle, and the listener's to remove.
+struct WindowTaken {
+  Window window;
+  std::string folder;
+  DetectorEvent cause;
+  double interference_ms = -1;  ///< −1: not known
+  std::vector<std::string> notes;
+};
+
+struct JobInquired {
+  BlockedInquiry inquiry;
+  DetectorEvent cause;
+};
+
+struct Remark {
+  std::string text;
+};
+
+using WatchNews = std::variant<RanksKnown, Detected, WindowBegun, WindowTaken, JobInquired, Remark>;
+
+/// Is called on the watcher's thread, and must not wait.
+using WatchListener = std::function<void(WatchNews)>;
+
+}  // namespace eroica

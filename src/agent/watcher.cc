@@ -1,0 +1,322 @@
+#include "agent/watcher.h"
+
+#include <fmt/format.h>
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <ctime>
+#include <utility>
+
+#include "agent/fabric.h"
+
+namespace eroica {
+namespace {
+
+constexpr int64_t kSecondNs = 1'000'000'000;
+constexpr size_t kMostFabricBytes = 4096;
+constexpr size_t kMostInARow = 512;
+constexpr size_t kMostRecordBytes = size_t{16} << 20;
+constexpr int kIdleMs = 500;
+constexpr int kBusyMs = 100;
+constexpr int kNice = 5;
+constexpr int64_t kRanksMayComeNs = 5 * kSecondNs;
+
+int64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return int64_t{now.tv_sec} * kSecondNs + now.tv_nsec;
+}
+int64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
+int64_t unix_ns() { return clock_ns(CLOCK_REALTIME); }
+
+/// Else each datagram lets this thread displace the training thread that sent it.
+void give_way_to_training() {
+  const sched_param none{};
+  sched_setscheduler(0, SCHED_BATCH, &none);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), getpriority(PRIO_PROCESS, 0) + kNice);
+}
+
+Policy with_options(Policy policy, const WatchOptions& options) {
+  if (options.watch_only) policy.baseline.count = 0;
+  if (options.window_s) policy.window.length_s = *options.window_s;
+  return policy;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Watcher>> Watcher::make(const JobFolder& folder, WatchOptions options, WatchListener listener) {
+  Result<DatagramSocket> probes = DatagramSocket::bind(folder.probe_socket(), kMostProbeBytes);
+  if (!probes) return probes.error();
+  Result<DatagramSocket> kineto = DatagramSocket::bind(folder.kineto_socket(), kMostFabricBytes);
+  if (!kineto) return kineto.error();
+  const int wake = eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK);
+  if (wake < 0) return Error{Error::Kind::kWrite, fmt::format("eventfd: {}", std::strerror(errno))};
+  return std::unique_ptr<Watcher>(new Watcher(folder, std::move(options), std::move(listener),
+                                              std::move(probes.value()), std::move(kineto.value()), wake));
+}
+
+Watcher::Watcher(const JobFolder& folder, WatchOptions options, WatchListener listener, DatagramSocket probes,
+                 DatagramSocket kineto, int wake)
+    : sockets_(folder.sockets()),
+      options_(std::move(options)),
+      listener_(std::move(listener)),
+      probes_(std::move(probes)),
+      kineto_(std::move(kineto)),
+      wake_(wake),
+      log_(options_.job, kMostRecordBytes),
+      windows_(options_.job, folder.sockets(), folder.traces(), probes_),
+      inquiries_(folder.sockets(), folder.traces(), probes_) {
+  options_.policy = with_options(std::move(options_.policy), options_);
+}
+
+void Watcher::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void Watcher::stop() {
+  if (thread_.joinable()) {
+    stopping_ = true;
+    const uint64_t one = 1;
+    (void)!write(wake_, &one, sizeof one);
+    thread_.join();
+  }
+  if (wake_ >= 0) close(std::exchange(wake_, -1));
+}
+
+WatchSummary Watcher::summary() const {
+  WatchSummary summary = summary_;
+  summary.ranks = ranks_.all().size();
+  for (const auto& [number, rank] : ranks_.all()) {
+    summary.last_step = std::max(summary.last_step, rank.last_step);
+    summary.dropped += rank.dropped;
+  }
+  return summary;
+}
+
+void Watcher::run() {
+  give_way_to_training();
+  now_ns_ = monotonic_ns();
+  detector_began_ns_ = now_ns_;
+  detector_.emplace(options_.policy, options_.job, now_ns_);
+  int64_t ticked_ns = 0;
+  while (!stopping_) {
+    std::array<pollfd, 3> waits = {pollfd{probes_.fd(), POLLIN, 0}, pollfd{kineto_.fd(), POLLIN, 0},
+                                   pollfd{wake_, POLLIN, 0}};
+    poll(waits.data(), waits.size(), windows_.active() || inquiries_.active() ? kBusyMs : kIdleMs);
+    now_ns_ = monotonic_ns();
+    read_probes();
+    read_kineto();
+    if (now_ns_ - ticked_ns < int64_t{kBusyMs} * 1'000'000) continue;
+    ticked_ns = now_ns_;
+    each_tick();
+    if (now_ns_ - second_ns_ >= kSecondNs) each_second();
+  }
+  read_probes();  // what the ending job said last
+}
+
+void Watcher::read_probes() {
+  Datagram from;
+  for (size_t i = 0; i < kMostInARow && probes_.receive(from); ++i) {
+    std::optional<ProbeMessage> message = from.uid == geteuid() ? decode_probe(from.bytes) : std::nullopt;
+    if (message) {
+      on_message(*std::move(message), from);
+    } else {
+      ++summary_.refused;
+    }
+  }
+}
+
+void Watcher::read_kineto() {
+  Datagram from;
+  for (size_t i = 0; i < kMostInARow && kineto_.receive(from); ++i) {
+    const std::optional<FabricRequest> request = from.uid == geteuid() ? decode_fabric(from.bytes) : std::nullopt;
+    if (!request || !from.sender.starts_with(sockets_ + "/")) {
+      ++summary_.refused;
+      continue;
+    }
+    if (request->kind == FabricRequest::Kind::kContext) {
+      (void)kineto_.send(from.sender, encode_instance_count(1));
+      continue;
+    }
+    std::string text;
+    // A launcher polls as well, and a client says with 0 types that it is busy.
+    if (const LiveRank* rank = ranks_.by_pid(from.pid); rank != nullptr && request->types != 0) {
+      text = windows_.configuration_for(rank->hello.rank, unix_ns());
+    }
+    (void)kineto_.send(from.sender, encode_configuration(text));
+  }
+}
+
+void Watcher::ask_who(const Datagram& from) {
+  if (now_ns_ - asked_who_ns_ < kSecondNs) return;
+  const std::string name = socket_owner(from.sender, "steps-");
+  if (name.empty()) return;
+  asked_who_ns_ = now_ns_;
+  (void)probes_.send(fmt::format("{}/probe-{}", sockets_, name), encode_hello());
+  (void)probes_.send(fmt::format("{}/probe-{}", sockets_, name), encode_groups());
+}
+
+void Watcher::on_message(ProbeMessage message, const Datagram& from) {
+  if (const auto* step = std::get_if<StepMessage>(&message)) return on_step(*step, from);
+  if (auto* hello = std::get_if<HelloMessage>(&message)) return on_hello(std::move(*hello), from);
+  LiveRank* rank = ranks_.by_pid(from.pid);
+  if (rank == nullptr) return;  // a launcher's, for example
+  if (auto* groups = std::get_if<GroupsMessage>(&message)) {
+    ranks_.groups(*rank, std::move(*groups));
+  } else if (const auto* edge = std::get_if<EdgeMessage>(&message)) {
+    windows_.edge(*edge);
+  } else if (const auto* reply = std::get_if<ReplyMessage>(&message)) {
+    windows_.reply(rank->hello.rank, *reply);
+    inquiries_.reply(rank->hello.rank, *reply);
+  } else if (const auto* bye = std::get_if<ByeMessage>(&message)) {
+    rank->left = true;
+    detector_->leave(rank->hello.rank);
+    if (!bye->exception.empty()) {
+      listener_(Remark{fmt::format("rank {} ends after step {} with {} at {}:{}", rank->hello.rank, rank->last_step,
+                                   bye->exception, bye->file, bye->line)});
+    }
+  } else if (const auto* off = std::get_if<OffMessage>(&message)) {
+    listener_(Remark{fmt::format("the probe of rank {} has turned itself off: {}", rank->hello.rank, off->reason)});
+    rank->left = true;
+    detector_->leave(rank->hello.rank);
+  }
+}
+
+void Watcher::on_hello(HelloMessage hello, const Datagram& from) {
+  const std::string name = socket_owner(from.sender, "probe-");
+  if (name.empty()) return;
+  bool holder_is_dead = false;
+  if (const LiveRank* holder = ranks_.by_rank(hello.rank); holder != nullptr && holder->pid != from.pid) {
+    holder_is_dead = read_process_state(holder->pid).dead();
+  }
+  const bool hooks = hello.step_hook;
+  const LiveRank* known = ranks_.by_pid(from.pid);
+  const LiveRank* rank =
+      ranks_.hello(std::move(hello), from.pid, name, holder_is_dead, read_process_state(from.pid).start_ticks);
+  if (rank == nullptr) return;
+  if (first_rank_ns_ == 0) first_rank_ns_ = now_ns_;
+  if (known == nullptr && !hooks) {
+    listener_(
+        Remark{fmt::format("rank {} uses torch {}, which tells of no steps", rank->hello.rank, rank->hello.torch)});
+  }
+  tell_ranks(false);
+}
+
+void Watcher::on_step(const StepMessage& step, const Datagram& from) {
+  LiveRank* rank = ranks_.by_pid(from.pid);
+  if (rank == nullptr) return ask_who(from);
+  if (rank->hello.rank != step.record.rank) {
+    ++summary_.refused;
+    return;
+  }
+  // Another optimizer marks the steps, so they are of another kind.
+  if (rank->stepped && rank->optimizer_index != step.optimizer_index && now_ns_ - detector_began_ns_ > kSecondNs) {
+    detector_began_ns_ = now_ns_;
+    detector_.emplace(options_.policy, options_.job, now_ns_);
+  }
+  rank->stepped = true;
+  rank->optimizer_index = step.optimizer_index;
+  rank->dropped = step.dropped;
+  rank->last_step = step.record.step;
+  ++summary_.records;
+  log_.append(step.record);
+  mark_interference(step);
+  std::vector<DetectorEvent> events;
+  detector_->observe(step.record, now_ns_, events);
+  hear(events);
+}
+
+void Watcher::mark_interference(const StepMessage& step) {
+  if (!windows_.active()) return;
+  if (pace_.rank < 0) pace_ = {step.record.rank, step.record.step, step.record.monotonic_ns, 0, 0};
+  if (pace_.rank != step.record.rank) return;
+  pace_.last_step = step.record.step;
+  pace_.last_ns = step.record.monotonic_ns;
+}
+
+double Watcher::interference_ms(const WindowPlan& plan, const DetectorEvent& cause) const {
+  const bool slow = cause.kind == DetectorEvent::Kind::kSlow || cause.kind == DetectorEvent::Kind::kStillSlow;
+  const double step_ms =
+      slow ? cause.slow.baseline_mean_ms + cause.slow.excess_ms : detector_->baseline_seconds() * 1e3;
+  if (plan.id.empty() || pace_.last_step <= pace_.first_step || !(step_ms > 0)) return -1;
+  const double took_ms = static_cast<double>(pace_.last_ns - pace_.first_ns) * 1e-6;
+  return std::max(0.0, took_ms - step_ms * static_cast<double>(pace_.last_step - pace_.first_step));
+}
+
+void Watcher::hear(const std::vector<DetectorEvent>& events) {
+  for (const DetectorEvent& event : events) {
+    listener_(Detected{event});
+    if (event.kind == DetectorEvent::Kind::kBlocked) {
+      inquiries_.begin(ranks_, event, now_ns_);
+    } else if (event.window && !options_.watch_only) {
+      begin_window(event);
+    }
+  }
+}
+
+void Watcher::begin_window(const DetectorEvent& event) {
+  if (windows_.active()) return;
+  std::vector<double> steps;
+  for (const RankSkew& skew : detector_->skew()) steps.push_back(skew.step_ms * 1e-3);
+  const auto middle = steps.begin() + static_cast<ptrdiff_t>(steps.size() / 2);
+  std::nth_element(steps.begin(), middle, steps.end());
+  const double step_s = steps.empty() ? 0 : std::max(*middle, event.slow.level_ms * 1e-3);
+  const double length_s = options_.window_s.value_or(window_length_s(step_s, options_.policy.window.length_s));
+  pace_ = {};
+  const size_t ranks = ranks_.present().size();
+  if (!windows_.begin(ranks_, length_s, event, unix_ns())) {
+    listener_(Remark{"no window can be taken: no rank is there, or its folder cannot be made"});
+    return;
+  }
+  listener_(WindowBegun{windows_.plan(), ranks, event.kind == DetectorEvent::Kind::kBaseline});
+}
+
+void Watcher::each_tick() {
+  if (windows_.active()) {
+    // Its disturbance lasts until the last file is written.
+    const WindowPlan plan = windows_.plan();
+    const int64_t offset_ns = now_ns_ - unix_ns();
+    detector_->mask(plan.asked_unix_ns + offset_ns, std::max(plan.end_unix_ns + offset_ns, now_ns_));
+    if (std::optional<WindowTaken> taken = windows_.tick(ranks_, unix_ns())) {
+      ++summary_.windows;
+      summary_.profiled_s += static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-9;
+      taken->interference_ms = interference_ms(plan, taken->cause);
+      listener_(*std::move(taken));
+    }
+  }
+  if (std::optional<JobInquired> inquired = inquiries_.tick(ranks_, now_ns_)) listener_(*std::move(inquired));
+}
+
+void Watcher::each_second() {
+  second_ns_ = now_ns_;
+  for (auto& [number, rank] : ranks_.all()) {
+    if (!rank.takes_part() || rank.pid <= 0) continue;
+    const ProcessState state = read_process_state(rank.pid);
+    if (!state.dead() && state.start_ticks == rank.start_ticks) continue;
+    rank.gone = true;
+    detector_->leave(number);
+    windows_.gone(number);
+  }
+  tell_ranks(first_rank_ns_ != 0 && now_ns_ - first_rank_ns_ > kRanksMayComeNs);
+  std::vector<DetectorEvent> events;
+  if (!ranks_.present().empty()) detector_->tick(now_ns_, events);
+  hear(events);
+}
+
+void Watcher::tell_ranks(bool at_once) {
+  std::vector<int32_t> present = ranks_.present();
+  if (present.empty() || present.size() <= told_ranks_.size()) return;
+  if (!at_once && static_cast<int32_t>(present.size()) < ranks_.world_size()) return;
+  told_ranks_ = present;
+  listener_(RanksKnown{std::move(present), ranks_.world_size(), ranks_.hosts()});
+}
+
+}  // namespace eroica

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <thread>
+
+#include "agent/datagram_socket.h"
+#include "agent/inquiry_runner.h"
+#include "agent/job_folder.h"
+#include "agent/rank_table.h"
+#include "agent/watch_news.h"
+#include "agent/window_runner.h"
+#include "base/result.h"
+#include "steps/detector.h"
+#include "steps/record_log.h"
+
+namespace eroica {
+
+struct WatchOptions {
+  std::string job;
+  Policy policy;
+  bool watch_only = false;         ///< no windows
+  std::optional<double> window_s;  ///< length; absent: about ten steps
+};
+
+/// What was seen over the whole run.
+struct WatchSummary {
+  int64_t last_step = 0;
+  size_t ranks = 0;
+  uint64_t records = 0;
+  uint64_t dropped = 0;  ///< datagrams that the job could not send
+  uint64_t refused = 0;  ///< datagrams that were broken, or not the job's
+  uint32_t windows = 0;
+  double profiled_s = 0;
+};
+
+/// Watches one job on this host: reads what its probes send, answers Kineto's clients, has the detector look at the
+/// steps, and takes windows and inquiries when it says so. One thread that does nothing else, since a socket's queue is
+/// short.
+class Watcher {
+ public:
+  /// Binds the job's sockets. Error kWrite.
+  static Result<std::unique_ptr<Watcher>> make(const JobFolder& folder, WatchOptions options, WatchListener listener);
+  Watcher(const Watcher&) = delete;
+  Watcher& operator=(const Watcher&) = delete;
+  ~Watcher() { stop(); }
+
+  void start();
+  void stop();
+  /// After stop().
+  [[nodiscard]] WatchSummary summary() const;
+  /// Step records as a file of them (record_log.h); after stop().
+  [[nodiscard]] std::string records() const { return log_.bytes(); }
+
+ private:
+  Watcher(const JobFolder& folder, WatchOptions options, WatchListener listener, DatagramSocket probes,
+          DatagramSocket kineto, int wake);
+
+  void run();
+  void read_probes();
+  void read_kineto();
+  void on_step(const StepMessage& step, const Datagram& from);
+  void on_hello(HelloMessage hello, const Datagram& from);
+  void on_message(ProbeMessage message, const Datagram& from);
+  void ask_who(const Datagram& from);
+  void hear(const std::vector<DetectorEvent>& events);
+  void begin_window(const DetectorEvent& event);
+  void each_tick();
+  void each_second();
+  void tell_ranks(bool at_once);
+  void mark_interference(const StepMessage& step);
+  [[nodiscard]] double interference_ms(const WindowPlan& plan, const DetectorEvent& cause) const;
+
+  std::string sockets_;
+  WatchOptions options_;
+  WatchListener listener_;
+  DatagramSocket probes_;
+  DatagramSocket kineto_;
+  int wake_;
+  RankTable ranks_;
+  std::optional<Detector> detector_;
+  RecordLog log_;
+  WindowRunner windows_;
+  InquiryRunner inquiries_;
+  WatchSummary summary_;
+  int64_t now_ns_ = 0;
+  int64_t second_ns_ = 0;
+  int64_t first_rank_ns_ = 0;
+  int64_t asked_who_ns_ = 0;
+  int64_t detector_began_ns_ = 0;
+  std::vector<int32_t> told_ranks_;
+
+  /// The job's pace while a window disturbs it, by one rank's own clock.
+  struct Pace {
+    int32_t rank = -1;
+    int64_t first_step = 0;
+    int64_t first_ns = 0;
+    int64_t last_step = 0;
+    int64_t last_ns = 0;
+  } pace_;
+
+  std::atomic<bool> stopping_ = false;
+  std::thread thread_;
+};
+
+}  // namespace eroica

@@ -1,0 +1,176 @@
+#include "agent/window_runner.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <charconv>
+#include <fstream>
+#include <map>
+#include <memory>
+
+#include "agent/live_bundle.h"
+
+namespace eroica {
+namespace {
+
+constexpr size_t kMostEdges = 10'000;
+constexpr std::string_view kFront = "rank";
+constexpr std::string_view kComplete = ".json";
+
+/// The rank of `rank3.json`, `rank3_1234.json` and their `.tmp`; −1: none.
+int32_t rank_of_file(std::string_view name) {
+  if (!name.starts_with(kFront)) return -1;
+  name.remove_prefix(kFront.size());
+  int32_t rank = -1;
+  const auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), rank);
+  if (error != std::errc() || end == name.data() + name.size()) return -1;
+  return *end == '_' || *end == '.' ? rank : -1;
+}
+
+std::string path_of_rank(const std::string& folder, int32_t rank) {
+  return fmt::format("{}/{}{}{}", folder, kFront, rank, kComplete);
+}
+
+bool write_text(const std::string& path, const std::string& text) {
+  std::ofstream file(path, std::ios::binary | std::ios::trunc);
+  file << text;
+  return static_cast<bool>(file.flush());
+}
+
+}  // namespace
+
+void WindowRunner::tell(const LiveRank& rank, const std::string& command) {
+  // One that is not there has ended, which shows soon; one whose queue is full misses its edges.
+  (void)probes_->send(fmt::format("{}/probe-{}", sockets_, rank.name), command);
+}
+
+bool WindowRunner::begin(const RankTable& ranks, double length_s, const DetectorEvent& cause, int64_t now_unix_ns) {
+  const std::vector<int32_t> present = ranks.present();
+  if (present.empty() || window_) return false;
+  const std::string id = fmt::format("window-{}", ++count_);
+  folder_ = traces_ + "/" + id;
+  if (mkdir(folder_.c_str(), 0700) != 0) return false;
+  window_.emplace(plan_window(id, now_unix_ns, length_s), present);
+  cause_ = cause;
+  told_rest_ = false;
+  edges_.clear();
+  notes_.clear();
+  const WindowPlan& plan = window_->plan();
+  for (const int32_t number : present) {
+    const LiveRank& rank = ranks.all().at(number);
+    tell(rank, encode_window(id, plan.start_unix_ns, plan.end_unix_ns));
+    if (rank.hello.kineto_daemon) continue;
+    if (!rank.hello.profile) window_->failed(number, "its torch cannot be profiled from outside, nor from inside");
+  }
+  return true;
+}
+
+std::string WindowRunner::configuration_for(int32_t rank, int64_t now_unix_ns) {
+  if (!window_ || !window_->is_asked(rank) || !window_->in_time_for_poll(now_unix_ns)) return "";
+  const WindowPlan& plan = window_->plan();
+  KinetoWindow part;
+  part.path = path_of_rank(folder_, rank);
+  part.start_unix_ms = plan.start_unix_ns / 1'000'000;
+  part.duration_ms = (plan.end_unix_ns - plan.start_unix_ns) / 1'000'000;
+  std::string text = configuration_text(part);
+  if (!text.empty()) window_->armed(rank);
+  return text;
+}
+
+/// Ranks that did not poll are asked to start torch.profiler themselves.
+void WindowRunner::profile_inside(const RankTable& ranks, int64_t now_unix_ns) {
+  if (told_rest_ || !window_->polls_are_over(now_unix_ns)) return;
+  told_rest_ = true;
+  const WindowPlan& plan = window_->plan();
+  for (const auto& [number, rank] : ranks.all()) {
+    if (!window_->is_asked(number) || !rank.hello.profile) continue;
+    tell(rank,
+         encode_profile(plan.id, path_of_rank(folder_, number), plan.start_unix_ns, plan.end_unix_ns, true, true));
+    window_->armed(number);
+    notes_.push_back(fmt::format("rank {} was profiled from inside: it did not ask the agent for work", number));
+  }
+}
+
+void WindowRunner::reply(int32_t rank, const ReplyMessage& reply) {
+  if (!window_ || reply.request != window_->plan().id) return;
+  if (!reply.ok) window_->failed(rank, "profiling from inside: " + reply.error);
+}
+
+void WindowRunner::edge(const EdgeMessage& edge) {
+  if (window_ && edge.window == window_->plan().id && edges_.size() < kMostEdges) edges_.push_back(edge.json);
+}
+
+void WindowRunner::gone(int32_t rank) {
+  if (window_) window_->gone(rank);
+}
+
+void WindowRunner::look_for_files(int64_t now_unix_ns) {
+  const std::unique_ptr<DIR, int (*)(DIR*)> folder(opendir(folder_.c_str()), closedir);
+  if (!folder) return;
+  while (const dirent* entry = readdir(folder.get())) {
+    const std::string name = entry->d_name;
+    const int32_t rank = rank_of_file(name);
+    if (rank < 0) continue;
+    const int fd = openat(dirfd(folder.get()), name.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
+    if (fd < 0) continue;
+    struct stat found {};
+    const bool ours = fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == geteuid();
+    close(fd);
+    if (!ours) continue;
+    if (name.ends_with(kComplete)) {
+      if (found.st_size > 0) window_->written(rank, folder_ + "/" + name, static_cast<uint64_t>(found.st_size));
+    } else {
+      window_->growing(rank, static_cast<uint64_t>(found.st_size), now_unix_ns);
+    }
+  }
+}
+
+void WindowRunner::write_bundle(const RankTable& ranks) {
+  LiveBundle bundle;
+  bundle.job = job_;
+  bundle.world_size = ranks.world_size();
+  const WindowPlan& plan = window_->plan();
+  bundle.start_unix_ns = plan.start_unix_ns;
+  bundle.duration_ms = static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-6;
+  bundle.groups = ranks.process_groups();
+  for (const auto& [number, state] : window_->ranks()) {
+    LiveBundle::Rank entry;
+    entry.rank = number;
+    if (state.phase == RankPhase::kWritten) {
+      entry.trace = state.path.substr(folder_.size() + 1);
+    } else {
+      notes_.push_back(fmt::format("rank {} has no trace: {}", number, state.why));
+    }
+    if (const auto found = ranks.all().find(number); found != ranks.all().end()) {
+      const HelloMessage& hello = found->second.hello;
+      entry.host = hello.host;
+      entry.pid = found->second.pid;
+      if (!hello.cuda.empty()) entry.gpu = hello.local_rank;
+      entry.labels = {{"torch", hello.torch}, {"python", hello.python}};
+      if (!hello.cuda.empty()) entry.labels["cuda"] = hello.cuda;
+      entry.env = hello.env;
+    }
+    bundle.ranks.push_back(std::move(entry));
+  }
+  if (!write_text(folder_ + "/bundle.json", bundle_json(bundle))) notes_.emplace_back("bundle.json cannot be written");
+  std::string edges = "[";
+  for (const std::string& edge : edges_) edges += (edges.size() > 1 ? ",\n" : "") + edge;
+  if (!write_text(folder_ + "/edges.json", edges + "]\n")) notes_.emplace_back("edges.json cannot be written");
+}
+
+std::optional<WindowTaken> WindowRunner::tick(const RankTable& ranks, int64_t now_unix_ns) {
+  if (!window_) return std::nullopt;
+  profile_inside(ranks, now_unix_ns);
+  if (now_unix_ns >= window_->plan().end_unix_ns) look_for_files(now_unix_ns);
+  window_->tick(now_unix_ns);
+  if (!window_->done()) return std::nullopt;
+  write_bundle(ranks);
+  WindowTaken taken{*std::move(window_), std::move(folder_), std::move(cause_), -1, std::move(notes_)};
+  window_.reset();
+  return taken;
+}
+
+}  // namespace eroica

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "agent/datagram_socket.h"
+#include "agent/fabric.h"
+#include "agent/rank_table.h"
+#include "agent/watch_news.h"
+#include "agent/window.h"
+
+namespace eroica {
+
+/// Takes one window of a job after the other: tells the ranks, and collects their files.
+class WindowRunner {
+ public:
+  /// `sockets`, `traces`: the job's folders. `probes` must outlive this.
+  WindowRunner(std::string job, std::string sockets, std::string traces, const DatagramSocket& probes)
+      : job_(std::move(job)), sockets_(std::move(sockets)), traces_(std::move(traces)), probes_(&probes) {}
+
+  [[nodiscard]] bool active() const { return window_.has_value(); }
+  /// False when there is nobody to profile, or no place to write.
+  bool begin(const RankTable& ranks, double length_s, const DetectorEvent& cause, int64_t now_unix_ns);
+  [[nodiscard]] const WindowPlan& plan() const { return window_->plan(); }
+
+  /// What to answer a rank that polls; empty: nothing to do.
+  std::string configuration_for(int32_t rank, int64_t now_unix_ns);
+  void reply(int32_t rank, const ReplyMessage& reply);
+  void edge(const EdgeMessage& edge);
+  void gone(int32_t rank);
+  /// Time passes. The window, once it is over.
+  std::optional<WindowTaken> tick(const RankTable& ranks, int64_t now_unix_ns);
+
+ private:
+  void profile_inside(const RankTable& ranks, int64_t now_unix_ns);
+  void look_for_files(int64_t now_unix_ns);
+  void write_bundle(const RankTable& ranks);
+  void tell(const LiveRank& rank, const std::string& command);
+
+  std::string job_;
+  std::string sockets_;
+  std::string traces_;
+  const DatagramSocket* probes_;
+  uint32_t count_ = 0;
+  std::optional<Window> window_;
+  std::string folder_;
+  DetectorEvent cause_;
+  bool told_rest_ = false;
+  std::vector<std::string> edges_;
+  std::vector<std::string> notes_;
+};
+
+}  // namespace eroica

@@ -1,0 +1,91 @@
+#include "cli/child_process.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <cstdlib>
+#include <cstring>
+
+namespace eroica {
+namespace {
+
+constexpr std::array<int, 7> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
+
+sigset_t awaited() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : kForwarded) sigaddset(&signals, signal);
+  sigaddset(&signals, SIGCHLD);
+  return signals;
+}
+
+[[noreturn]] void become(const std::vector<std::string>& command,
+                         const std::vector<std::pair<std::string, std::string>>& environment, const sigset_t& mask,
+                         int report) {
+  for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
+  std::vector<char*> arguments;
+  for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
+  arguments.push_back(nullptr);
+  std::signal(SIGPIPE, SIG_DFL);
+  sigprocmask(SIG_SETMASK, &mask, nullptr);
+  execvp(arguments[0], arguments.data());
+  const int error = errno;
+  (void)!write(report, &error, sizeof error);
+  _exit(127);
+}
+
+}  // namespace
+
+Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command,
+                                         const std::vector<std::pair<std::string, std::string>>& environment) {
+  const auto failed = [&](int error) {
+    const bool missing = error == ENOENT;
+    return Error{missing ? Error::Kind::kNotFound : Error::Kind::kUnreadable,
+                 fmt::format("{}: {}", command.front(), std::strerror(error))};
+  };
+  std::array<int, 2> report{};
+  if (pipe2(report.data(), O_CLOEXEC) != 0) return failed(errno);
+  const sigset_t signals = awaited();
+  sigset_t before;
+  sigprocmask(SIG_BLOCK, &signals, &before);
+  const pid_t pid = fork();
+  if (pid == 0) become(command, environment, before, report[1]);
+  close(report[1]);
+  int error = pid < 0 ? errno : 0;
+  if (pid > 0 && read(report[0], &error, sizeof error) == sizeof error) waitpid(pid, nullptr, 0);
+  close(report[0]);
+  if (error != 0) {
+    sigprocmask(SIG_SETMASK, &before, nullptr);
+    return failed(error);
+  }
+  return ChildProcess(pid);
+}
+
+int ChildProcess::wait() {
+  const sigset_t signals = awaited();
+  while (true) {
+    int status = 0;
+    if (waitpid(pid_, &status, WNOHANG) == pid_) {
+      if (WIFEXITED(status)) return WEXITSTATUS(status);
+      if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
+    }
+    siginfo_t info{};
+    const timespec second{1, 0};
+    const int signal = sigtimedwait(&signals, &info, &second);
+    if (signal <= 0 || signal == SIGCHLD || signal == SIGWINCH) continue;
+    // What a terminal sends goes to the whole foreground group.
+    if (info.si_code != SI_KERNEL) kill(pid_, signal);
+  }
+}
+
+void ChildProcess::release_signals() {
+  const sigset_t signals = awaited();
+  pthread_sigmask(SIG_UNBLOCK, &signals, nullptr);
+}
+
+}  // namespace eroica

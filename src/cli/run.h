@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+namespace CLI {
+class App;
+}
+
+namespace eroica {
+
+class Log;
+
+struct RunOptions {
+  std::string policy;              ///< a file; empty: the default one
+  bool watch_only = false;         ///< no windows
+  std::optional<double> window_s;  ///< length; absent: about ten steps
+  std::string json;                ///< diagnoses are appended to this file
+  std::string keep;                ///< windows are kept in this folder
+  std::string job;                 ///< its id; empty: made up
+  std::string probe;               ///< folder of the probe; empty: found
+  std::vector<std::string> command;
+};
+
+/// Declares `eroica run`; the command stands after "--" and is none of its arguments.
+CLI::App* add_run(CLI::App& app, RunOptions& options);
+/// The command's exit status; 126 and 127 when it could not be run.
+int run_run(const RunOptions& options, Log& log);
+
+}  // namespace eroica
