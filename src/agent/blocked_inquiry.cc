@@ -195,7 +195,7 @@ Conclusion conclude_blocked(const BlockedInquiry& inquiry, std::span<const Rule>
       const bool idle = rank.process.dead() || rank.process.stopped();
       (idle ? alone.missing : alone.waiting).push_back(rank.rank);
     }
-    conclusion.notes.push_back(
+    conclusion.notes.emplace_back(
         "no flight recorder tells of a collective that some ranks wait in and others did not enter");
     if (alone.missing.empty()) return conclusion;
     root = &alone;
@@ -239,8 +239,8 @@ Conclusion conclude_blocked(const BlockedInquiry& inquiry, std::span<const Rule>
   }
   diagnosis.evidence.push_back({"time without a step", inquiry.silent_s, "s", {}, {}, {}});
   diagnosis.confidence = answered ? 0.95 : 0.7;
-  diagnosis.confidence_why.push_back(answered ? "the flight recorders of both sides, or the process's state, tell"
-                                              : "the missing ranks' flight recorders gave no answer");
+  diagnosis.confidence_why.emplace_back(answered ? "the flight recorders of both sides, or the process's state, tell"
+                                                 : "the missing ranks' flight recorders gave no answer");
   const double world = std::max<double>(static_cast<double>(inquiry.ranks.size()), inquiry.world_size);
   diagnosis.lost_ms_per_step = inquiry.mean_step_s * 1e3;
   diagnosis.marginal_ms_per_step = diagnosis.lost_ms_per_step;

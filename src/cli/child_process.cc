@@ -29,6 +29,7 @@ sigset_t awaited() {
                          int report) {
   for (const auto& [name, value] : environment) setenv(name.c_str(), value.c_str(), 1);
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command) arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);
   std::signal(SIGPIPE, SIG_DFL);
@@ -66,7 +67,7 @@ Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command
   return ChildProcess(pid);
 }
 
-int ChildProcess::wait() {
+int ChildProcess::wait() const {
   const sigset_t signals = awaited();
   while (true) {
     int status = 0;

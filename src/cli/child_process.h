@@ -19,7 +19,7 @@ class ChildProcess {
 
   /// Until it ends; signals that somebody sends to us go to it meanwhile (those of the terminal reach it anyway). The
   /// exit status as shells have it: 128 + N after a signal.
-  int wait();
+  int wait() const;
   /// Signals that would end us may do so from now on.
   static void release_signals();
 

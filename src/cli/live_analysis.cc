@@ -13,6 +13,7 @@ namespace {
 
 std::vector<int32_t> ranks_of(const InputSet& inputs) {
   std::vector<int32_t> ranks;
+  ranks.reserve(inputs.ranks.size());
   for (const RankInput& input : inputs.ranks) ranks.push_back(input.rank);
   return ranks;
 }

@@ -54,6 +54,7 @@ std::string blocked_in_words(const DetectorEvent& event) {
   const BlockedFinding& blocked = event.blocked;
   if (blocked.all) return fmt::format("blocked: no step for {:.0f} s, the last was {}", blocked.silent_s, event.step);
   std::vector<int32_t> ranks;
+  ranks.reserve(blocked.ranks.size());
   for (const LastStep& rank : blocked.ranks) ranks.push_back(rank.rank);
   return fmt::format("blocked: no step of {} for {:.0f} s, while others go on", rank_list(ranks), blocked.silent_s);
 }
@@ -161,7 +162,7 @@ void LiveReport::tell(const WindowBegun& begun) {
                   begun.baseline ? ", to compare later windows with" : ""));
 }
 
-void LiveReport::clear_away(const std::string& folder) {
+void LiveReport::clear_away(const std::string& folder) const {
   std::error_code error;
   if (!options_.keep.empty()) {
     const fs::path to = fs::path(options_.keep) / fs::path(folder).filename();

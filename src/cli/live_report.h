@@ -47,7 +47,7 @@ class LiveReport {
   void tell(const JobInquired& inquired);
   void tell(const Remark& remark);
   void deliver(Document& document, const DetectorEvent& cause);
-  void clear_away(const std::string& folder);
+  void clear_away(const std::string& folder) const;
 
   LiveReportOptions options_;
   std::mutex mutex_;
