@@ -33,7 +33,11 @@ struct Entered {
 
 class Search {
  public:
-  Search(const Job& job, const NameTable& names) : job_(&job), names_(&names) {}
+  Search(const Job& job, const NameTable& names) : job_(&job), names_(&names) {
+    for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
+      if (job.ranks[rank].observed) observed_.push_back(rank);
+    }
+  }
 
   std::optional<BlockedJob> run() {
     if (job_->opens.empty() || !is_still()) return std::nullopt;
@@ -57,16 +61,14 @@ class Search {
   // No rank whose process may live has completed a step for long.
   bool is_still() {
     int64_t end = INT64_MIN;
-    for (const RankFacts& rank : job_->ranks) {
-      if (rank.observed) end = std::max(end, rank.end_unix_ns);
+    for (const uint32_t index : observed_) {
+      end = std::max(end, job_->ranks[index].end_unix_ns);
+      longest_step_ms_ = std::max<double>(longest_step_ms_, job_->ranks[index].longest_step_ms);
     }
     job_end_ns_ = end;
-    for (const RankFacts& rank : job_->ranks) {
-      longest_step_ms_ = std::max<double>(longest_step_ms_, rank.longest_step_ms);
-    }
     double least = 1e300;
-    for (const RankFacts& rank : job_->ranks) {
-      if (!rank.observed) continue;
+    for (const uint32_t index : observed_) {
+      const RankFacts& rank = job_->ranks[index];
       const double behind_ms = static_cast<double>(end - rank.end_unix_ns) * 1e-6;
       least = std::min(least, rank.since_step_ms + std::max(0.0, behind_ms));
     }
@@ -133,12 +135,9 @@ class Search {
   void gather_groups() {
     for (const auto& [rank, open] : waits_) groups_[open->group].waiting.push_back(rank);
     std::unordered_map<int32_t, uint32_t> index_of;
-    for (uint32_t i = 0; i < job_->ranks.size(); ++i) {
-      if (job_->ranks[i].observed) index_of.emplace(job_->ranks[i].rank, i);
-    }
+    for (const uint32_t rank : observed_) index_of.emplace(job_->ranks[rank].rank, rank);
     std::map<uint32_t, std::vector<uint32_t>> unlisted;
-    for (uint32_t rank = 0; rank < job_->ranks.size(); ++rank) {
-      if (!job_->ranks[rank].observed) continue;
+    for (const uint32_t rank : observed_) {
       for (const uint32_t group : job_->groups_of(job_->ranks[rank])) {
         if (job_->groups[group].ranks.empty() && groups_.contains(group)) unlisted[group].push_back(rank);
       }
@@ -163,7 +162,7 @@ class Search {
       }
       if (!known.ranks.empty()) continue;
       const std::vector<uint32_t>& members = unlisted[index];
-      const size_t size = known.size > 0 ? static_cast<size_t>(known.size) : job_->ranks.size();
+      const size_t size = known.size > 0 ? static_cast<size_t>(known.size) : observed_.size();
       if (members.size() == size) std::for_each(members.begin(), members.end(), add);
     }
   }
@@ -184,9 +183,9 @@ class Search {
     // Groups without a list of members: whoever waits for nothing.
     const bool known = std::any_of(groups_.begin(), groups_.end(),
                                    [&](const auto& group) { return !job_->groups[group.first].ranks.empty(); });
-    if (!known && waits_.size() < job_->ranks.size()) {
-      for (uint32_t rank = 0; rank < job_->ranks.size(); ++rank) {
-        if (waits_.contains(rank) || !job_->ranks[rank].observed) continue;
+    if (!known && waits_.size() < observed_.size()) {
+      for (const uint32_t rank : observed_) {
+        if (waits_.contains(rank)) continue;
         missing_.insert(rank);
         absences_[rank] = absence_of(rank);
       }
@@ -194,7 +193,7 @@ class Search {
       return;
     }
     for (const auto& [index, ranks] : untraced_) {
-      if (ranks.size() > job_->ranks.size()) continue;  // only a part of the job was looked at
+      if (ranks.size() > observed_.size()) continue;  // only a part of the job was looked at
       blocked_.untraced = ranks;
       speak_of(index);
     }
@@ -310,6 +309,7 @@ class Search {
 
   const Job* job_;
   const NameTable* names_;
+  std::vector<uint32_t> observed_;  // ranks of which there is a trace
   int64_t job_end_ns_ = 0;
   double longest_step_ms_ = 0;
   double usual_step_ms_ = 0;

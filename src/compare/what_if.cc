@@ -32,13 +32,15 @@ double StepModel::own_share(const std::vector<double>& saved) const {
 }
 
 double StepModel::lost_ms(const std::vector<double>& saved) const {
-  const bool has_unobserved = std::ranges::any_of(job_->ranks, [](const RankFacts& rank) { return !rank.observed; });
-  if (!has_unobserved) return std::max(0.0, actual_ - own_share(saved)) * job_->step_ms;
   // What an unobserved rank would save is time that it is thought to have taken beyond its peers'.
   std::vector<double> with = own_;
   std::vector<double> without = own_;
   for (size_t i = 0; i < own_.size(); ++i) {
-    (job_->ranks[i].observed ? without[i] : with[i]) += job_->ranks[i].observed ? -saved[i] : saved[i];
+    if (job_->ranks[i].observed) {
+      without[i] -= saved[i];
+    } else {
+      with[i] += saved[i];
+    }
   }
   return std::max(0.0, path(with) - path(without)) * job_->step_ms;
 }

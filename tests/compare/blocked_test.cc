@@ -233,6 +233,27 @@ TEST(Blocked, AMemberWithoutATraceIsNamed) {
   EXPECT_THAT(blocked->untraced, ElementsAre(2));
 }
 
+TEST(Blocked, AMemberOfWhichThereAreOnlySamplesIsNamedAsOneWithoutATrace) {
+  Hang hang = three_wait_for_rank_2();
+  RankPattern only_samples;
+  only_samples.rank = 2;
+  only_samples.world_size = 4;
+  hang.patterns[2] = only_samples;
+  auto blocked = hang.find();
+  ASSERT_TRUE(blocked);
+  EXPECT_THAT(blocked->untraced, ElementsAre(2));
+  EXPECT_TRUE(blocked->missing.empty());
+
+  // Where no list of members tells of it, the three that are known all wait, and none of them is to blame.
+  for (RankPattern& pattern : hang.patterns) {
+    for (GroupPattern& group : pattern.groups) group.ranks.clear();
+  }
+  blocked = hang.find();
+  ASSERT_TRUE(blocked);
+  EXPECT_THAT(blocked->waiting, ElementsAre(0, 1, 3));
+  EXPECT_TRUE(blocked->missing.empty());
+}
+
 TEST(Blocked, AllInTheSameCollectiveHaveNobodyToBlame) {
   Hang hang;
   for (int rank = 0; rank < 4; ++rank) hang.wait(hang.add(rank));
