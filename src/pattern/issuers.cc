@@ -52,8 +52,7 @@ IssuerLookup::IssuerLookup(HostWalk& walk)
 
 const Launched* IssuerLookup::launch_of(uint32_t correlation) { return launches_.find(correlation); }
 
-uint32_t IssuerLookup::issuer_of(const Event& device_event) {
-  const Launched* launch = launch_of(device_event.id);
+uint32_t IssuerLookup::issuer_of(const Event& device_event, const Launched* launch) {
   if (launch == nullptr) {
     const OperatorIssuer* op = operators_.find(device_event.link);
     return op == nullptr ? kNoSlot : op->issuer;
@@ -62,8 +61,17 @@ uint32_t IssuerLookup::issuer_of(const Event& device_event) {
   return forward == nullptr ? launch->issuer : forward->issuer;
 }
 
-void add_device_issuers(const Trace& trace, const WindowClip& window, IssuerLookup& lookup, DeviceRoles& roles,
-                        FunctionSlots& slots, IssuedNs& issued) {
+void book_issued_work(const Trace& trace, const WindowClip& window, IssuerLookup& lookup, DeviceRoles& roles,
+                      ElementCounts& elements, FunctionSlots& slots, IssuedNs& issued, Attribution& attribution) {
+  const auto book_compute = [&](const Event& event, int64_t from_ns, const Launched* launch) {
+    const Launch& grid = trace.launches[event.detail];
+    const double threads = grid.grid == 0 ? 0 : elements.of(grid.grid) * elements.of(grid.block);
+    if (launch != nullptr) {
+      attribution.add_launched(launch->start_ns - window.start_ns, event.duration_ns, threads);
+    } else if (!lookup.knows_launches()) {
+      attribution.add_work(from_ns, threads);
+    }
+  };
   for (const Track& track : trace.tracks) {
     if (!track.device) {
       continue;
@@ -75,32 +83,12 @@ void add_device_issuers(const Trace& trace, const WindowClip& window, IssuerLook
       if (role == DeviceRole::kNone || !window.clip(event, from, to)) {
         continue;
       }
-      if (const uint32_t issuer = lookup.issuer_of(event); issuer != kNoSlot) {
+      const Launched* launch = lookup.launch_of(event.id);
+      if (const uint32_t issuer = lookup.issuer_of(event, launch); issuer != kNoSlot) {
         issued[issued_key(slots.plain(kind_of(role), event.name), issuer)] += to - from;
       }
-    }
-  }
-}
-
-void book_launched_work(const Trace& trace, const WindowClip& window, IssuerLookup& lookup, DeviceRoles& roles,
-                        ElementCounts& elements, Attribution& attribution) {
-  for (const Track& track : trace.tracks) {
-    if (!track.device) {
-      continue;
-    }
-    for (const Event& event : track.events) {
-      int64_t from = 0;
-      int64_t to = 0;
-      if (event.category != Category::kKernel || roles.of(event) != DeviceRole::kCompute ||
-          !window.clip(event, from, to)) {
-        continue;
-      }
-      const Launch& grid = trace.launches[event.detail];
-      const double threads = grid.grid == 0 ? 0 : elements.of(grid.grid) * elements.of(grid.block);
-      if (const Launched* launch = lookup.launch_of(event.id)) {
-        attribution.add_launched(launch->start_ns - window.start_ns, event.duration_ns, threads);
-      } else if (!lookup.knows_launches()) {
-        attribution.add_work(from, threads);
+      if (role == DeviceRole::kCompute) {
+        book_compute(event, from, launch);
       }
     }
   }

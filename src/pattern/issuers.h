@@ -26,8 +26,8 @@ class IssuerLookup {
   /// nullptr: no launch with this correlation was recorded.
   [[nodiscard]] const Launched* launch_of(uint32_t correlation);
   [[nodiscard]] bool knows_launches() const { return !launches_.values.empty(); }
-  /// The slot of the code that issued a device event, kNoSlot = unknown.
-  [[nodiscard]] uint32_t issuer_of(const Event& device_event);
+  /// The slot of the code that issued a device event, launched by `launch` (launch_of() of it), kNoSlot = unknown.
+  [[nodiscard]] uint32_t issuer_of(const Event& device_event, const Launched* launch);
 
  private:
   /// Sorted by an id. Those asked for mostly rise by little, as a stream's work is launched in order.
@@ -44,13 +44,10 @@ class IssuerLookup {
   ById<OperatorIssuer, &OperatorIssuer::external_id> operators_;
 };
 
-/// Adds the time of all device work in the window to the functions that issued it.
-void add_device_issuers(const Trace& trace, const WindowClip& window, IssuerLookup& lookup, DeviceRoles& roles,
-                        FunctionSlots& slots, IssuedNs& issued);
-
-/// Books the device's compute to the steps that launched it; where no launches were recorded, to those it began in.
-void book_launched_work(const Trace& trace, const WindowClip& window, IssuerLookup& lookup, DeviceRoles& roles,
-                        ElementCounts& elements, Attribution& attribution);
+/// Books what is on the device in the window to those who launched it: its time to the functions that issued it, and
+/// its compute to the steps; where no launches were recorded, to the steps it began in.
+void book_issued_work(const Trace& trace, const WindowClip& window, IssuerLookup& lookup, DeviceRoles& roles,
+                      ElementCounts& elements, FunctionSlots& slots, IssuedNs& issued, Attribution& attribution);
 
 /// Adds the time of the collectives that ran on host threads (sorted by start) to the functions that issued them: the
 /// last call of their kind before they began, since such threads carry no reference to it.

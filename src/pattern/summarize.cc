@@ -142,8 +142,7 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
 
   IssuerLookup lookup(walk);
   IssuedNs issued = std::move(walk.issued_ns);
-  add_device_issuers(trace, window, lookup, roles, slots, issued);
-  book_launched_work(trace, window, lookup, roles, elements, attribution);
+  book_issued_work(trace, window, lookup, roles, elements, slots, issued, attribution);
   add_host_collective_issuers(trace, std::move(walk.comm_calls), work, issued);
   pattern.budget = attribution.budget();
   begin_window_end(trace, window, input.window.has_value(), steps, pattern);
