@@ -20,7 +20,7 @@ void require(bool holds) {
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const eroica::RuleSet set = eroica::parse_rules({reinterpret_cast<const char*>(data), size}, "fuzz.toml");
   require(!set.rules.empty() || !set.problems.empty());
-  for (const eroica::RuleProblem& problem : set.problems) {
+  for (const eroica::FileProblem& problem : set.problems) {
     require(!problem.message.empty() && problem.message.find('\n') == std::string::npos);
   }
   for (const eroica::Rule& rule : set.rules) {

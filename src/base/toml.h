@@ -19,3 +19,29 @@
 #pragma pop_macro("TOML_UNREACHABLE")
 #include <toml++/toml.h>
 #pragma pop_macro("NDEBUG")
+
+#include <optional>
+#include <string>
+#include <string_view>
+#include <utility>
+
+#include "base/file_problem.h"
+
+namespace eroica {
+
+/// The table that a text of at most 1 MiB holds. nullopt, with a problem: it is larger, which no `what` is, or no TOML.
+inline std::optional<toml::table> parse_toml(std::string_view text, std::string_view what, FileProblems& problems) {
+  constexpr size_t kMostBytes = size_t{1} << 20;
+  if (text.size() > kMostBytes) {
+    problems.add(1, "larger than 1 MiB, which no " + std::string(what) + " is");
+    return std::nullopt;
+  }
+  toml::parse_result document = toml::parse(text);
+  if (!document) {
+    problems.add(document.error().source().begin.line, "no valid TOML: " + std::string(document.error().description()));
+    return std::nullopt;
+  }
+  return std::move(document).table();
+}
+
+}  // namespace eroica

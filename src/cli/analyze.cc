@@ -191,7 +191,7 @@ int run_analyze(const AnalyzeOptions& options, Log& log) {
     log.error(rules.error().message);
     return kExitUsage;
   }
-  for (const RuleProblem& problem : rules->problems) log.warning(in_words(problem));
+  for (const FileProblem& problem : rules->problems) log.warning(in_words(problem));
   OrStatus<std::string> timeline = find_timeline(options.input, log);
   if (const int* status = std::get_if<int>(&timeline)) return *status;
   if (const auto& path = std::get<std::string>(timeline); !path.empty()) {

@@ -3,18 +3,16 @@
 #include <fmt/format.h>
 
 #include <CLI/CLI.hpp>
-#include <cerrno>
-#include <cstring>
-#include <fstream>
 #include <nlohmann/json.hpp>
 
 #include "base/words.h"
 #include "cli/logging.h"
 #include "cli/options.h"
-#include "cli/output.h"
 #include "cli/policy_file.h"
 #include "cli/policy_load.h"
 #include "cli/policy_replay.h"
+#include "cli/text_file.h"
+#include "cli/text_or_json.h"
 
 namespace eroica {
 namespace {
@@ -34,23 +32,17 @@ constexpr const char* kExamples =
 
 std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
 
-int print(const std::string& text, Log& log) {
-  const Status status = write_stdout(text);
-  if (!status) log.error(status.error().message);
-  return status ? 0 : kExitNoOutput;
-}
-
 int check(const PolicyOptions& options, Log& log) {
   std::string text;
   size_t problems = 0;
   for (const std::string& path : options.paths) {
-    const Result<std::string> toml = read_policy_text(path);
+    const Result<std::string> toml = read_text_file(path);
     if (!toml) {
       log.error(toml.error().message);
       return kExitNoInput;
     }
     const PolicyFile file = parse_policy(*toml, path);
-    for (const PolicyProblem& problem : file.problems) text += printable(in_words(problem)) + "\n";
+    for (const FileProblem& problem : file.problems) text += printable(in_words(problem)) + "\n";
     problems += file.problems.size();
   }
   text += problems == 0 ? "no problems\n" : fmt::format("{} problem{}\n", problems, problems == 1 ? "" : "s");
@@ -281,15 +273,7 @@ CLI::App* add_policy(CLI::App& app, PolicyOptions& options) {
   replaying->add_option("RECORDS", options.paths, "Files of step records, steps.json, or folders with one")->required();
   replaying->add_option("--policy", options.policy, "A file, default or eroica; default: default")->type_name("POLICY");
   replaying->add_option("--against", options.against, "Another policy, to compare with")->type_name("POLICY");
-  replaying
-      ->add_option_function<std::string>(
-          "--format",
-          [&options](const std::string& format) {
-            if (format != "text" && format != "json") throw CLI::ValidationError("--format", "expected text or json");
-            options.json = format == "json";
-          },
-          "text (default) or json")
-      ->type_name("FORMAT");
+  add_json_format(replaying, options.json);
   return command;
 }
 

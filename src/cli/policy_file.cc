@@ -15,8 +15,6 @@
 namespace eroica {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 20;
-constexpr size_t kMostProblems = 200;
 constexpr size_t kMostListed = 100;
 constexpr size_t kLongestText = 300;
 constexpr int32_t kMinutesOfDay = 24 * 60;
@@ -108,22 +106,6 @@ constexpr std::array<std::string_view, 2> kMethods = {"full", "eroica"};
 constexpr std::array<std::string_view, 6> kTables = {"method", "eligible", "slow", "blocked", "window", "baseline"};
 constexpr std::string_view kEligible = "eligible";
 
-std::string quoted(std::string_view text) {
-  std::string shown(text.substr(0, 60));
-  for (char& c : shown) {
-    if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-  }
-  while (text.size() > 60 && !shown.empty() && (static_cast<unsigned char>(shown.back()) & 0x80) != 0) shown.pop_back();
-  return "'" + shown + "'";
-}
-
-std::string unknown(std::string_view what, std::string_view word, std::span<const std::string_view> known) {
-  const std::string_view near = nearest_word(word, known);
-  const std::string message = fmt::format("unknown {} {}", what, quoted(word));
-  if (!near.empty()) return message + fmt::format("; did you mean '{}'?", near);
-  return message + fmt::format("; expected one of: {}", fmt::join(known, ", "));
-}
-
 std::vector<std::string_view> keys_of(std::string_view table) {
   std::vector<std::string_view> keys;
   for (const Switch& one : switches()) {
@@ -162,7 +144,7 @@ std::string text_of(const HourRange& range) {
 
 class Reader {
  public:
-  Reader(const std::string& file, PolicyFile& into) : file_(file), into_(into) {}
+  Reader(FileProblems& problems, Policy& into) : problems_(problems), into_(into) {}
 
   void read(const toml::table& root) {
     known_keys(root, kTables, "the file");
@@ -173,17 +155,15 @@ class Reader {
     if (const toml::table* table = table_of(root, kEligible)) read_eligible(*table);
   }
 
+ private:
   void complain(const toml::source_region& where, std::string message) {
-    if (into_.problems.size() < kMostProblems) {
-      into_.problems.push_back({file_, static_cast<int32_t>(where.begin.line), std::move(message)});
-    }
+    problems_.add(where.begin.line, std::move(message));
   }
 
- private:
   void known_keys(const toml::table& table, std::span<const std::string_view> keys, std::string_view where) {
     for (const auto& [key, value] : table) {
       if (std::ranges::find(keys, key.str()) == keys.end()) {
-        complain(key.source(), unknown("key", key.str(), keys) + fmt::format(" (in {})", where));
+        complain(key.source(), unknown_word("key", key.str(), keys) + fmt::format(" (in {})", where));
       }
     }
   }
@@ -206,9 +186,9 @@ class Reader {
     if (text == nullptr) {
       complain(node.source(), "'method' must be a text");
     } else if (text->get() == "eroica") {
-      into_.policy.method = DetectorMethod::kEroica;
+      into_.method = DetectorMethod::kEroica;
     } else if (text->get() != "full") {
-      complain(node.source(), unknown("method", text->get(), kMethods));
+      complain(node.source(), unknown_word("method", text->get(), kMethods));
     }
   }
 
@@ -217,7 +197,7 @@ class Reader {
       const toml::node* node = one.table == name ? table.get("enabled") : nullptr;
       if (node == nullptr) continue;
       if (const auto* flag = node->as_boolean()) {
-        one.of(into_.policy) = flag->get();
+        one.of(into_) = flag->get();
       } else {
         complain(node->source(), "'enabled' must be true or false");
       }
@@ -234,7 +214,7 @@ class Reader {
       } else if (one.whole && *value != std::floor(*value)) {
         complain(node->source(), fmt::format("'{}' is {}; it must be a whole number", one.key, *value));
       } else {
-        one.set(into_.policy, *value);
+        one.set(into_, *value);
       }
     }
   }
@@ -263,7 +243,7 @@ class Reader {
   void read_eligible(const toml::table& table) {
     std::vector<std::string> jobs;
     for (auto& [text, where] : texts(table, "jobs")) jobs.push_back(std::move(text));
-    if (!jobs.empty()) into_.policy.eligible.jobs = std::move(jobs);
+    if (!jobs.empty()) into_.eligible.jobs = std::move(jobs);
     std::vector<HourRange> hours;
     for (const auto& [text, where] : texts(table, "hours_utc")) {
       if (const std::optional<HourRange> range = range_of(text)) {
@@ -272,11 +252,11 @@ class Reader {
         complain(where, fmt::format("{} is no range of hours; expected as in '22:00-06:30'", quoted(text)));
       }
     }
-    if (!hours.empty()) into_.policy.eligible.hours_utc = std::move(hours);
+    if (!hours.empty()) into_.eligible.hours_utc = std::move(hours);
   }
 
-  const std::string& file_;
-  PolicyFile& into_;
+  FileProblems& problems_;
+  Policy& into_;
 };
 
 std::string toml_text(std::string_view text) {
@@ -300,17 +280,10 @@ std::string line(std::string_view key, std::string_view value, std::string_view 
 
 PolicyFile parse_policy(std::string_view toml, const std::string& file) {
   PolicyFile result;
-  Reader reader(file, result);
-  if (toml.size() > kMostBytes) {
-    reader.complain({{1, 1}, {}, {}}, "larger than 1 MiB, which no policy is");
-    return result;
+  FileProblems problems(file, result.problems);
+  if (const std::optional<toml::table> root = parse_toml(toml, "policy", problems)) {
+    Reader(problems, result.policy).read(*root);
   }
-  const toml::parse_result document = toml::parse(toml);
-  if (!document) {
-    reader.complain(document.error().source(), "no valid TOML: " + std::string(document.error().description()));
-    return result;
-  }
-  reader.read(document.table());
   return result;
 }
 
@@ -343,10 +316,6 @@ std::string policy_toml(const Policy& policy) {
     }
   }
   return text;
-}
-
-std::string in_words(const PolicyProblem& problem) {
-  return fmt::format("{}:{}: {}", problem.file, problem.line, problem.message);
 }
 
 }  // namespace eroica

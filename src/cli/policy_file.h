@@ -5,19 +5,14 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_problem.h"
 #include "steps/policy.h"
 
 namespace eroica {
 
-struct PolicyProblem {
-  std::string file;
-  int32_t line = 0;
-  std::string message;  ///< exact: what is wrong, what is allowed
-};
-
 struct PolicyFile {
   Policy policy;  ///< the default one, changed by what the file holds and is right
-  std::vector<PolicyProblem> problems;
+  std::vector<FileProblem> problems;
 };
 
 /// Reads a policy from TOML (docs/detector.md). What is wrong becomes a problem with its line. Never throws; at most 1
@@ -26,8 +21,5 @@ PolicyFile parse_policy(std::string_view toml, const std::string& file);
 
 /// The policy as such a file, each key with what it means.
 std::string policy_toml(const Policy& policy);
-
-/// "policy.toml:12: unknown key …"
-std::string in_words(const PolicyProblem& problem);
 
 }  // namespace eroica

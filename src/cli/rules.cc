@@ -9,8 +9,8 @@
 
 #include "cli/logging.h"
 #include "cli/options.h"
-#include "cli/output.h"
 #include "cli/rules_source.h"
+#include "cli/text_or_json.h"
 #include "diagnose/nearest_word.h"
 #include "diagnose/rule_words.h"
 #include "diagnose/vocabulary.h"
@@ -67,12 +67,6 @@ Json to_json(const Rule& rule) {
           {"line", rule.line}};
 }
 
-int print(const std::string& text, Log& log) {
-  const Status status = write_stdout(text);
-  if (!status) log.error(status.error().message);
-  return status ? 0 : kExitNoOutput;
-}
-
 int check(const RulesOptions& options, Log& log) {
   const Result<RuleSet> rules = options.paths.empty() ? load_rules({}) : read_rules(options.paths);
   if (!rules) {
@@ -80,7 +74,7 @@ int check(const RulesOptions& options, Log& log) {
     return kExitUsage;
   }
   std::string text;
-  for (const RuleProblem& problem : rules->problems) text += printable(in_words(problem)) + "\n";
+  for (const FileProblem& problem : rules->problems) text += printable(in_words(problem)) + "\n";
   text += rules->problems.empty()
               ? fmt::format("{} rules, no problems\n", rules->rules.size())
               : fmt::format("{} problems; {} rules are fine\n", rules->problems.size(), rules->rules.size());
@@ -136,14 +130,7 @@ CLI::App* add_rules(CLI::App& app, RulesOptions& options) {
     verb->add_option("--rules", options.extra, "Also the rules of this folder or file; may be repeated")
         ->type_name("DIR")
         ->allow_extra_args(false);
-    verb->add_option_function<std::string>(
-            "--format",
-            [&options](const std::string& format) {
-              if (format != "text" && format != "json") throw CLI::ValidationError("--format", "expected text or json");
-              options.json = format == "json";
-            },
-            "text (default) or json")
-        ->type_name("FORMAT");
+    add_json_format(verb, options.json);
   };
   add("check", "Say what is wrong with rule files", Verb::kCheck)
       ->add_option("PATH", options.paths, "Files or folders; default: the rules that eroica brings along");
@@ -161,7 +148,7 @@ int run_rules(const RulesOptions& options, Log& log) {
     log.error(rules.error().message);
     return kExitUsage;
   }
-  for (const RuleProblem& problem : rules->problems) log.warning(in_words(problem));
+  for (const FileProblem& problem : rules->problems) log.warning(in_words(problem));
   return options.verb == RulesOptions::Verb::kList ? list(*rules, options.json, log) : explain(*rules, options, log);
 }
 

@@ -3,19 +3,15 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <filesystem>
-#include <fstream>
 
+#include "cli/text_file.h"
 #include "diagnose/standard_rules.h"
 
 namespace eroica {
 namespace {
 
 namespace fs = std::filesystem;
-
-constexpr size_t kMostBytes = (size_t{1} << 20) + 1;  // one more than parse_rules() takes
 
 Error unreadable(const std::string& path, const std::string& why) {
   return {Error::Kind::kUnreadable, fmt::format("{}: {}", path, why)};
@@ -38,18 +34,6 @@ Result<std::vector<std::string>> rule_files(const std::string& path) {
   return files;
 }
 
-Result<std::string> read_text(const std::string& path) {
-  std::error_code error;
-  if (!fs::is_regular_file(path, error)) return unreadable(path, "is no regular file");
-  std::ifstream file(path, std::ios::binary);
-  if (!file) return unreadable(path, std::strerror(errno));
-  std::string text(kMostBytes, '\0');
-  file.read(text.data(), static_cast<std::streamsize>(text.size()));
-  if (file.bad()) return unreadable(path, std::strerror(errno));
-  text.resize(static_cast<size_t>(file.gcount()));
-  return text;
-}
-
 }  // namespace
 
 Result<RuleSet> read_rules(const std::vector<std::string>& paths) {
@@ -58,7 +42,7 @@ Result<RuleSet> read_rules(const std::vector<std::string>& paths) {
     const Result<std::vector<std::string>> files = rule_files(path);
     if (!files) return files.error();
     for (const std::string& file : *files) {
-      const Result<std::string> text = read_text(file);
+      const Result<std::string> text = read_text_file(file);
       if (!text) return text.error();
       merge_rules(set, parse_rules(*text, file));
     }
@@ -72,10 +56,6 @@ Result<RuleSet> load_rules(const std::vector<std::string>& extra_dirs) {
   RuleSet rules = standard_rules();
   merge_rules(rules, std::move(extra.value()));
   return rules;
-}
-
-std::string in_words(const RuleProblem& problem) {
-  return fmt::format("{}:{}: {}", problem.file, problem.line, problem.message);
 }
 
 }  // namespace eroica

@@ -16,7 +16,4 @@ Result<RuleSet> read_rules(const std::vector<std::string>& paths);
 /// The standard rules, with those of the folders (or files) added to them or in their place.
 Result<RuleSet> load_rules(const std::vector<std::string>& extra_dirs);
 
-/// "gpu.toml:12: unknown key …"
-std::string in_words(const RuleProblem& problem);
-
 }  // namespace eroica

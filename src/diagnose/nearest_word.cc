@@ -1,5 +1,7 @@
 #include "diagnose/nearest_word.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <numeric>
 #include <vector>
@@ -38,6 +40,24 @@ std::string_view nearest_word(std::string_view word, std::span<const std::string
     nearest = candidate;
   }
   return nearest;
+}
+
+std::string quoted(std::string_view text) {
+  constexpr size_t kMost = 60;
+  std::string shown(text.substr(0, kMost));
+  if (text.size() > kMost) {
+    while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0x80) != 0) shown.pop_back();
+    shown += "...";
+  }
+  return "'" + shown + "'";
+}
+
+std::string unknown_word(std::string_view what, std::string_view word, std::span<const std::string_view> known) {
+  const std::string_view near = nearest_word(word, known);
+  std::string message = fmt::format("unknown {} {}", what, quoted(word));
+  if (!near.empty()) return message + fmt::format("; did you mean '{}'?", near);
+  if (known.size() <= 16) message += fmt::format("; expected one of: {}", fmt::join(known, ", "));
+  return message;
 }
 
 }  // namespace eroica

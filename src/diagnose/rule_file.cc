@@ -16,33 +16,12 @@
 namespace eroica {
 namespace {
 
-constexpr size_t kMostBytes = size_t{1} << 20;
-constexpr size_t kMostProblems = 200;
 constexpr size_t kMostEvidence = 40;  ///< of a rule
 constexpr size_t kLongestRegex = 200;
 constexpr size_t kLongestLine = 300;   ///< titles, what evidence says
 constexpr size_t kLongestText = 4000;  ///< say, action, explain
 
 using Words = std::span<const std::string_view>;
-
-/// A piece of the file as a message may show it.
-std::string quoted(std::string_view text) {
-  constexpr size_t kMost = 60;
-  std::string shown(text.substr(0, kMost));
-  if (text.size() > kMost) {
-    while (!shown.empty() && (static_cast<unsigned char>(shown.back()) & 0x80) != 0) shown.pop_back();
-    shown += "...";
-  }
-  return "'" + shown + "'";
-}
-
-std::string unknown(std::string_view what, std::string_view word, Words known) {
-  const std::string_view near = nearest_word(word, known);
-  std::string message = fmt::format("unknown {} {}", what, quoted(word));
-  if (!near.empty()) return message + fmt::format("; did you mean '{}'?", near);
-  if (known.size() <= 16) message += fmt::format("; expected one of: {}", fmt::join(known, ", "));
-  return message;
-}
 
 /// Line breaks and indentation of a TOML text are layout, not content.
 std::string one_paragraph(std::string_view text) {
@@ -60,35 +39,14 @@ std::string one_paragraph(std::string_view text) {
   return joined;
 }
 
-class Problems {
- public:
-  Problems(const std::string& file, std::vector<RuleProblem>& list) : file_(file), list_(list) {}
-
-  void add(const toml::source_region& where, std::string message) {
-    ++count_;
-    for (char& c : message) {  // what messages quote of the file may hold anything
-      if (static_cast<unsigned char>(c) < 0x20 || c == 0x7f) c = '?';
-    }
-    if (list_.size() < kMostProblems) {
-      list_.push_back({file_, static_cast<int32_t>(where.begin.line), std::move(message)});
-    }
-  }
-  [[nodiscard]] size_t count() const { return count_; }
-
- private:
-  const std::string& file_;
-  std::vector<RuleProblem>& list_;
-  size_t count_ = 0;
-};
-
 /// The values of one table, by key. What is not as it should be becomes a problem, and a value that changes nothing.
 class Fields {
  public:
-  Fields(const toml::table& table, std::string_view title, Words keys, Problems& problems)
+  Fields(const toml::table& table, std::string_view title, Words keys, FileProblems& problems)
       : table_(table), problems_(problems) {
     for (const auto& [key, value] : table) {
       if (std::ranges::find(keys, key.str()) == keys.end()) {
-        problems.add(key.source(), unknown("key", key.str(), keys) + fmt::format(" (in {})", title));
+        problems.add(key.source().begin.line, unknown_word("key", key.str(), keys) + fmt::format(" (in {})", title));
       }
     }
   }
@@ -96,7 +54,7 @@ class Fields {
   [[nodiscard]] bool has(std::string_view key) const { return table_.contains(key); }
   void complain(std::string_view key, const std::string& message) const {
     const toml::node* node = table_.get(key);
-    problems_.add((node == nullptr ? static_cast<const toml::node&>(table_) : *node).source(), message);
+    problems_.add((node == nullptr ? static_cast<const toml::node&>(table_) : *node).source().begin.line, message);
   }
 
   /// False where there is none; a problem as well if it must be there.
@@ -130,7 +88,7 @@ class Fields {
     if (const std::optional<Value> found = by_name(name)) {
       value = *found;
     } else {
-      complain(key, unknown(key, name, names));
+      complain(key, unknown_word(key, name, names));
     }
   }
 
@@ -171,14 +129,14 @@ class Fields {
       if (const auto* text = element.as_string()) {
         visit(text->get(), element.source());
       } else {
-        problems_.add(element.source(), fmt::format("'{}' must be a list of texts", key));
+        problems_.add(element.source().begin.line, fmt::format("'{}' must be a list of texts", key));
       }
     }
   }
 
  private:
   const toml::table& table_;
-  Problems& problems_;
+  FileProblems& problems_;
 };
 
 // -- evidence
@@ -241,7 +199,7 @@ Bounds read_bounds(const Fields& fields) {
   return bounds;
 }
 
-EvidenceRule read_evidence(const toml::table& table, Problems& problems) {
+EvidenceRule read_evidence(const toml::table& table, FileProblems& problems) {
   EvidenceRule evidence;
   const Fields fields(table, "[[rule.evidence]]", kEvidenceKeys, problems);
   if (!fields.has("need")) fields.complain("need", "'need' is missing: required, any, supports or contradicts");
@@ -259,7 +217,7 @@ EvidenceRule read_evidence(const toml::table& table, Problems& problems) {
 
   const KnownFact* fact = find_fact(evidence.fact);
   if (fact == nullptr) {
-    fields.complain("fact", unknown("fact or signal", evidence.fact, known_facts()));
+    fields.complain("fact", unknown_word("fact or signal", evidence.fact, known_facts()));
     return evidence;
   }
   if (is_signal(*fact)) {
@@ -295,7 +253,7 @@ void check_placeholders(const Fields& fields, const std::string& say) {
     }
     const std::string_view name = std::string_view(say).substr(at + 1, end - at - 1);
     if (std::ranges::find(placeholder_names(), name) == placeholder_names().end()) {
-      fields.complain("say", unknown("placeholder", name, placeholder_names()));
+      fields.complain("say", unknown_word("placeholder", name, placeholder_names()));
     }
     at = end + 1;
   }
@@ -324,28 +282,28 @@ void check_subject(const Fields& fields, const Rule& rule) {
   if (rule.subject == SubjectBy::kBlocked && !asks(begins("blocked."))) complain("a fact of hangs");
 }
 
-void read_lists(const Fields& fields, Rule& rule, Problems& problems) {
+void read_lists(const Fields& fields, Rule& rule, FileProblems& problems) {
   fields.list("affects", [&](const std::string& name, const toml::source_region& where) {
     if (const auto found = time_class_by_name(name)) {
       rule.affects.push_back(*found);
     } else {
-      problems.add(where, unknown("class of time", name, time_class_names()));
+      problems.add(where.begin.line, unknown_word("class of time", name, time_class_names()));
     }
   });
   fields.list("kernels", [&](const std::string& name, const toml::source_region& where) {
     if (std::ranges::find(kernel_names(), name) == kernel_names().end()) {
-      problems.add(where, unknown("class of kernels", name, kernel_names()));
+      problems.add(where.begin.line, unknown_word("class of kernels", name, kernel_names()));
     }
     rule.kernels.push_back(name);
   });
   fields.list("yields_to", [&](const std::string& name, const toml::source_region& where) {
-    if (!is_cause(name)) problems.add(where, unknown("cause", name, taxonomy()));
-    if (name == rule.cause) problems.add(where, "a rule cannot yield to itself");
+    if (!is_cause(name)) problems.add(where.begin.line, unknown_word("cause", name, taxonomy()));
+    if (name == rule.cause) problems.add(where.begin.line, "a rule cannot yield to itself");
     rule.yields_to.push_back(name);
   });
 }
 
-Rule read_rule(const toml::table& table, const std::string& file, Problems& problems) {
+Rule read_rule(const toml::table& table, const std::string& file, FileProblems& problems) {
   Rule rule;
   rule.file = file;
   rule.line = static_cast<int32_t>(table.source().begin.line);
@@ -353,7 +311,7 @@ Rule read_rule(const toml::table& table, const std::string& file, Problems& prob
   if (fields.text("cause", rule.cause, kLongestLine, true) && !is_cause(rule.cause)) {
     fields.complain("cause", rule.cause.starts_with("site.")
                                  ? fmt::format("{}: after 'site.' come a-z, 0-9 and _, at most 64", quoted(rule.cause))
-                                 : unknown("cause", rule.cause, taxonomy()) + " (your own begin with 'site.')");
+                                 : unknown_word("cause", rule.cause, taxonomy()) + " (your own begin with 'site.')");
   }
   fields.text("title", rule.title, kLongestLine, true);
   fields.word("subject", rule.subject, subject_by_name, subject_names());
@@ -361,7 +319,7 @@ Rule read_rule(const toml::table& table, const std::string& file, Problems& prob
   fields.word("scope", rule.scope, scope_by_name, scope_names());
   if (fields.text("component", rule.component, kLongestLine) &&
       std::ranges::find(component_names(), rule.component) == component_names().end()) {
-    fields.complain("component", unknown("component", rule.component, component_names()));
+    fields.complain("component", unknown_word("component", rule.component, component_names()));
   }
   read_lists(fields, rule, problems);
   fields.number("prior", rule.prior, 0, 1);
@@ -391,17 +349,10 @@ Rule read_rule(const toml::table& table, const std::string& file, Problems& prob
 
 RuleSet parse_rules(std::string_view toml, const std::string& file) {
   RuleSet set;
-  Problems problems(file, set.problems);
-  if (toml.size() > kMostBytes) {
-    problems.add({{1, 1}, {}, {}}, "larger than 1 MiB, which no file of rules is");
-    return set;
-  }
-  const toml::parse_result document = toml::parse(toml);
-  if (!document) {
-    problems.add(document.error().source(), "no valid TOML: " + std::string(document.error().description()));
-    return set;
-  }
-  const toml::table& root = document.table();
+  FileProblems problems(file, set.problems);
+  const std::optional<toml::table> parsed = parse_toml(toml, "file of rules", problems);
+  if (!parsed) return set;
+  const toml::table& root = *parsed;
   constexpr std::array<std::string_view, 1> kTables = {"rule"};
   const Fields fields(root, "the file", kTables, problems);
   const toml::node* rules = root.get("rule");
@@ -415,7 +366,7 @@ RuleSet parse_rules(std::string_view toml, const std::string& file) {
     const size_t before = problems.count();
     Rule rule = read_rule(*node.as_table(), file, problems);
     if (!rule.cause.empty() && !causes.insert(rule.cause).second) {
-      problems.add(node.source(), fmt::format("a second rule for {} in one file", rule.cause));
+      problems.add(node.source().begin.line, fmt::format("a second rule for {} in one file", rule.cause));
     }
     if (problems.count() == before) set.rules.push_back(std::move(rule));
   }

@@ -4,20 +4,15 @@
 #include <string_view>
 #include <vector>
 
+#include "base/file_problem.h"
 #include "base/result.h"
 #include "diagnose/rule.h"
 
 namespace eroica {
 
-struct RuleProblem {
-  std::string file;
-  int32_t line = 0;
-  std::string message;  ///< exact: what is wrong, what is allowed
-};
-
 struct RuleSet {
   std::vector<Rule> rules;  ///< by cause; a later file's rule replaces an earlier one's of the same cause
-  std::vector<RuleProblem> problems;
+  std::vector<FileProblem> problems;
 };
 
 /// Reads the rules of one TOML file (docs/rules.md). What is wrong becomes a problem with its line; a rule with a

@@ -219,7 +219,7 @@ TEST(RuleFile, LaterFilesReplace) {
 
 TEST(StandardRules, OneForEveryCause) {
   const RuleSet set = standard_rules();
-  for (const RuleProblem& problem : set.problems)
+  for (const FileProblem& problem : set.problems)
     ADD_FAILURE() << problem.file << ":" << problem.line << ": " << problem.message;
   std::set<std::string> causes;
   for (const Rule& rule : set.rules) causes.insert(rule.cause);
