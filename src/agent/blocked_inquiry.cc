@@ -8,6 +8,8 @@
 #include <set>
 
 #include "base/rank_list.h"
+#include "base/words.h"
+#include "diagnose/describe.h"
 #include "pattern/python_path.h"
 
 namespace eroica {
@@ -18,7 +20,7 @@ constexpr size_t kMostFrames = 6;
 
 /// One group in which members wait for others.
 struct Wait {
-  const GroupMembers* group = nullptr;
+  const ProcessGroup* group = nullptr;
   int64_t sequence = -1;
   std::string operation;
   std::vector<int32_t> waiting;
@@ -61,7 +63,7 @@ void find_mismatch(Wait& wait, const ByRank& ranks) {
   wait.waiting = std::move(rest);
 }
 
-std::optional<Wait> wait_in(const GroupMembers& group, const ByRank& ranks) {
+std::optional<Wait> wait_in(const ProcessGroup& group, const ByRank& ranks) {
   Wait wait;
   wait.group = &group;
   for (const int32_t rank : group.ranks) {
@@ -136,13 +138,8 @@ std::optional<FunctionRef> function_of(const RankInquiry& inquiry) {
   return function;
 }
 
-std::string group_name(const GroupMembers& group) {
+std::string group_name(const ProcessGroup& group) {
   return group.desc.empty() || group.desc == "undefined" ? group.name : fmt::format("{} ({})", group.name, group.desc);
-}
-
-void replace(std::string& text, std::string_view what, const std::string& by) {
-  const size_t at = text.find(what);
-  if (at != std::string::npos) text.replace(at, what.size(), by);
 }
 
 std::string state_in_words(const RankInquiry& inquiry) {
@@ -179,7 +176,7 @@ Conclusion conclude_blocked(const BlockedInquiry& inquiry, std::span<const Rule>
   ByRank ranks;
   for (const RankInquiry& rank : inquiry.ranks) ranks[rank.rank] = &rank;
   std::vector<Wait> waits;
-  for (const GroupMembers& group : inquiry.groups) {
+  for (const ProcessGroup& group : inquiry.groups) {
     if (group.ranks.size() < 2) continue;
     if (std::optional<Wait> wait = wait_in(group, ranks)) waits.push_back(*std::move(wait));
   }
@@ -188,7 +185,7 @@ Conclusion conclude_blocked(const BlockedInquiry& inquiry, std::span<const Rule>
 
   // Without a collective that tells, a process that is gone or stopped still does.
   Wait alone;
-  GroupMembers nobody;
+  ProcessGroup nobody;
   if (root == nullptr) {
     alone.group = &nobody;
     for (const RankInquiry& rank : inquiry.ranks) {
@@ -212,7 +209,7 @@ Conclusion conclude_blocked(const BlockedInquiry& inquiry, std::span<const Rule>
     diagnosis.title = rule->title;
     diagnosis.action = rule->action;
     diagnosis.summary = rule->say;
-    replace(diagnosis.summary, "{ranks}", rank_list(root->missing));
+    fill_placeholder(diagnosis.summary, "{ranks}", rank_list(root->missing));
   }
   if (root->mismatch) diagnosis.summary += fmt::format(" In group {}, {}.", group_name(*root->group), root->differs);
   if (root->missing.size() == 1) diagnosis.component = fmt::format("rank {}", root->missing.front());
@@ -234,8 +231,7 @@ Conclusion conclude_blocked(const BlockedInquiry& inquiry, std::span<const Rule>
     }
   }
   if (diagnosis.function) {
-    diagnosis.summary += fmt::format(" It stands in {} ({}:{}).", diagnosis.function->name, diagnosis.function->file,
-                                     diagnosis.function->line);
+    diagnosis.summary += fmt::format(" It stands in {}.", in_words(*diagnosis.function));
   }
   diagnosis.evidence.push_back({"time without a step", inquiry.silent_s, "s", {}, {}, {}});
   diagnosis.confidence = answered ? 0.95 : 0.7;

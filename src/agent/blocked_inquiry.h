@@ -12,6 +12,7 @@
 #include "agent/stack_listing.h"
 #include "diagnose/diagnosis.h"
 #include "diagnose/rule.h"
+#include "trace/trace.h"
 
 namespace eroica {
 
@@ -28,19 +29,12 @@ struct RankInquiry {
   int64_t last_step = 0;
 };
 
-/// A process group and its members.
-struct GroupMembers {
-  std::string name;
-  std::string desc;
-  std::vector<int32_t> ranks;
-};
-
 struct BlockedInquiry {
   int32_t world_size = -1;
   double silent_s = 0;
   double mean_step_s = 0;
   std::vector<RankInquiry> ranks;  ///< ascending
-  std::vector<GroupMembers> groups;
+  std::vector<ProcessGroup> groups;
 };
 
 /// Who did not enter the collective that the others wait in, where they stand and what their processes do: the

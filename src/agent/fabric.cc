@@ -4,6 +4,8 @@
 
 #include <cstring>
 
+#include "agent/raw_number.h"
+
 namespace eroica {
 namespace {
 
@@ -12,13 +14,6 @@ constexpr size_t kHeaderBytes = 8 + kTypeBytes;
 constexpr size_t kContextBytes = 16;
 constexpr size_t kRequestBytes = 16;
 constexpr size_t kMostPids = 64;
-
-template <typename Number>
-Number number_at(std::string_view bytes, size_t offset) {
-  Number value{};
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
 
 std::string framed(std::string_view type, std::string_view payload) {
   std::string datagram(kHeaderBytes, '\0');

@@ -24,7 +24,7 @@ std::string bundle_json(const LiveBundle& bundle) {
     ranks.push_back(std::move(entry));
   }
   Json groups = Json::array();
-  for (const GroupMembers& group : bundle.groups) {
+  for (const ProcessGroup& group : bundle.groups) {
     groups.push_back({{"name", group.name}, {"desc", group.desc}, {"ranks", group.ranks}});
   }
   Json document = {{"schema", "eroica.bundle/1"}, {"job", {{"id", bundle.job}}}};

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "agent/blocked_inquiry.h"
+#include "trace/trace.h"
 
 namespace eroica {
 
@@ -25,7 +25,7 @@ struct LiveBundle {
     std::map<std::string, std::string> env;
   };
   std::vector<Rank> ranks;  ///< ascending
-  std::vector<GroupMembers> groups;
+  std::vector<ProcessGroup> groups;
 };
 
 std::string bundle_json(const LiveBundle& bundle);

@@ -1,9 +1,11 @@
 #include "agent/probe_message.h"
 
 #include <bit>
-#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+
+#include "agent/json_member.h"
+#include "agent/raw_number.h"
 
 namespace eroica {
 namespace {
@@ -16,13 +18,6 @@ constexpr size_t kMostMembers = size_t{1} << 20;
 constexpr int64_t kMostRank = 9'999'999;
 
 static_assert(std::endian::native == std::endian::little, "the offsets of STEP are read as they stand");
-
-template <typename Number>
-Number number_at(std::string_view bytes, size_t offset) {
-  Number value{};
-  std::memcpy(&value, bytes.data() + offset, sizeof value);
-  return value;
-}
 
 std::optional<ProbeMessage> decode_step(std::string_view bytes) {
   if (bytes.size() != kStepBytes) return std::nullopt;
@@ -40,16 +35,6 @@ std::optional<ProbeMessage> decode_step(std::string_view bytes) {
   return step;
 }
 
-const Json* member(const Json& object, const char* key) {
-  const auto found = object.find(key);
-  return found == object.end() ? nullptr : &*found;
-}
-
-std::string text(const Json& object, const char* key) {
-  const Json* value = member(object, key);
-  return value != nullptr && value->is_string() ? value->get<std::string>() : std::string();
-}
-
 int64_t integer(const Json& object, const char* key, int64_t otherwise) {
   const Json* value = member(object, key);
   if (value == nullptr || !value->is_number_integer()) return otherwise;
@@ -62,11 +47,6 @@ int64_t integer(const Json& object, const char* key, int64_t otherwise) {
 int32_t small(const Json& object, const char* key) {
   const int64_t value = integer(object, key, -1);
   return value >= 0 && value <= kMostRank ? static_cast<int32_t>(value) : -1;
-}
-
-bool flag(const Json& object, const char* key) {
-  const Json* value = member(object, key);
-  return value != nullptr && value->is_boolean() && value->get<bool>();
 }
 
 /// A name that is a string or a number, as one of ours comes back.
@@ -137,7 +117,7 @@ std::optional<ProbeMessage> groups(const Json& json) {
   size_t members = 0;
   for (const Json& entry : *list) {
     if (!entry.is_object()) return std::nullopt;
-    GroupsMessage::Group group{text(entry, "name"), text(entry, "desc"), {}};
+    ProcessGroup group{text(entry, "name"), text(entry, "desc"), {}};
     if (const Json* runs = member(entry, "ranks"); runs != nullptr && runs->is_array()) {
       for (const Json& run : *runs) {
         if (!append_run(run, group.ranks)) return std::nullopt;

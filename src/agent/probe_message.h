@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "steps/step_record.h"
+#include "trace/trace.h"
 
 namespace eroica {
 
@@ -50,12 +51,7 @@ struct GroupsMessage {
   int64_t set = 0;
   int64_t part = 0;
   int64_t parts = 1;
-  struct Group {
-    std::string name;
-    std::string desc;
-    std::vector<int32_t> ranks;  ///< in the group's order
-  };
-  std::vector<Group> groups;
+  std::vector<ProcessGroup> groups;  ///< ranks in the group's order
 };
 
 struct EdgeMessage {

@@ -52,11 +52,11 @@ void RankTable::groups(LiveRank& rank, GroupsMessage message) {
   if (message.set < rank.group_set) return;
   if (message.set > rank.group_set) rank.groups.clear();
   rank.group_set = message.set;
-  for (GroupsMessage::Group& group : message.groups) {
-    const auto known = std::ranges::find(rank.groups, group.name, &GroupMembers::name);
+  for (ProcessGroup& group : message.groups) {
+    const auto known = std::ranges::find(rank.groups, group.name, &ProcessGroup::name);
     if (known == rank.groups.end()) {
       if (rank.groups.size() < kMostGroups) {
-        rank.groups.push_back({std::move(group.name), std::move(group.desc), std::move(group.ranks)});
+        rank.groups.push_back(std::move(group));
       }
     } else if (message.part > 0) {
       known->ranks.insert(known->ranks.end(), group.ranks.begin(), group.ranks.end());
@@ -96,11 +96,11 @@ size_t RankTable::hosts() const {
   return names.size();
 }
 
-std::vector<GroupMembers> RankTable::process_groups() const {
-  std::vector<GroupMembers> result;
+std::vector<ProcessGroup> RankTable::process_groups() const {
+  std::vector<ProcessGroup> result;
   std::set<std::string> names;
   for (const auto& [number, rank] : ranks_) {
-    for (const GroupMembers& group : rank.groups) {
+    for (const ProcessGroup& group : rank.groups) {
       if (names.insert(group.name).second) result.push_back(group);
     }
   }

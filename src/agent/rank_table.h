@@ -8,7 +8,6 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/blocked_inquiry.h"
 #include "agent/probe_message.h"
 
 namespace eroica {
@@ -25,7 +24,7 @@ struct LiveRank {
   bool stepped = false;
   bool left = false;  ///< it said BYE
   bool gone = false;  ///< its process has ended
-  std::vector<GroupMembers> groups;
+  std::vector<ProcessGroup> groups;
   int64_t group_set = -1;
 
   [[nodiscard]] bool takes_part() const { return !left && !gone; }
@@ -50,7 +49,7 @@ class RankTable {
   [[nodiscard]] int32_t world_size() const;
   [[nodiscard]] size_t hosts() const;
   /// Every process group that a rank told of, each once.
-  [[nodiscard]] std::vector<GroupMembers> process_groups() const;
+  [[nodiscard]] std::vector<ProcessGroup> process_groups() const;
 
  private:
   std::map<int32_t, LiveRank> ranks_;

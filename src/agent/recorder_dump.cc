@@ -4,6 +4,8 @@
 #include <map>
 #include <nlohmann/json.hpp>
 
+#include "agent/json_member.h"
+
 namespace eroica {
 namespace {
 
@@ -11,19 +13,14 @@ using Json = nlohmann::json;
 
 /// Numbers are written as texts too.
 int64_t integer(const Json& object, const char* key) {
-  const auto value = object.find(key);
-  if (value == object.end()) return -1;
+  const Json* value = member(object, key);
+  if (value == nullptr) return -1;
   if (value->is_number_integer()) return value->get<int64_t>();
   if (!value->is_string()) return -1;
   const auto& text = value->get_ref<const std::string&>();
   int64_t number = -1;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
   return error == std::errc() && end == text.data() + text.size() ? number : -1;
-}
-
-std::string text(const Json& object, const char* key) {
-  const auto value = object.find(key);
-  return value != object.end() && value->is_string() ? value->get<std::string>() : std::string();
 }
 
 std::string operation_of(const Json& entry) {
@@ -42,8 +39,7 @@ void read_entry(const Json& entry, std::map<std::string, RecorderGroup>& groups)
     if ((*names)[0].is_string()) group.name = (*names)[0].get<std::string>();
     if ((*names)[1].is_string()) group.desc = (*names)[1].get<std::string>();
   }
-  const auto p2p = entry.find("is_p2p");
-  if (p2p != entry.end() && p2p->is_boolean() && p2p->get<bool>()) return;
+  if (flag(entry, "is_p2p")) return;
   if (integer(entry, "collective_seq_id") != group.enqueued) return;
   group.operation = operation_of(entry);
   if (const auto sizes = entry.find("input_sizes"); sizes != entry.end()) group.sizes = sizes->dump();

@@ -2,20 +2,18 @@
 
 #include <fmt/format.h>
 #include <poll.h>
-#include <sched.h>
 #include <sys/eventfd.h>
 #include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstring>
-#include <ctime>
 #include <utility>
 
 #include "agent/fabric.h"
+#include "agent/this_thread.h"
 
 namespace eroica {
 namespace {
@@ -28,21 +26,6 @@ constexpr int kIdleMs = 500;
 constexpr int kBusyMs = 100;
 constexpr int kNice = 5;
 constexpr int64_t kRanksMayComeNs = 5 * kSecondNs;
-
-int64_t clock_ns(clockid_t clock) {
-  timespec now{};
-  clock_gettime(clock, &now);
-  return int64_t{now.tv_sec} * kSecondNs + now.tv_nsec;
-}
-int64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
-int64_t unix_ns() { return clock_ns(CLOCK_REALTIME); }
-
-/// Else each datagram lets this thread displace the training thread that sent it.
-void give_way_to_training() {
-  const sched_param none{};
-  sched_setscheduler(0, SCHED_BATCH, &none);
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), getpriority(PRIO_PROCESS, 0) + kNice);
-}
 
 Policy with_options(Policy policy, const WatchOptions& options) {
   if (options.watch_only) policy.baseline.count = 0;
@@ -102,7 +85,8 @@ WatchSummary Watcher::summary() const {
 }
 
 void Watcher::run() {
-  give_way_to_training();
+  // Else each datagram lets this thread displace the training thread that sent it.
+  give_way(getpriority(PRIO_PROCESS, 0) + kNice);
   now_ns_ = monotonic_ns();
   detector_began_ns_ = now_ns_;
   detector_.emplace(options_.policy, options_.job, now_ns_);

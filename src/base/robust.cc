@@ -10,7 +10,8 @@ namespace {
 /// The point `part` of the way from `low` to `high`; finite where both are.
 double between(double low, double high, double part) { return low == high ? low : low * (1 - part) + high * part; }
 
-double median_of(std::vector<double>& values) {
+template <typename Number>
+double median_of(std::span<Number> values) {
   if (values.empty()) {
     return 0;
   }
@@ -24,9 +25,12 @@ double median_of(std::vector<double>& values) {
 
 }  // namespace
 
+double median_in_place(std::span<double> values) { return median_of(values); }
+double median_in_place(std::span<float> values) { return median_of(values); }
+
 double median(std::span<const double> values) {
   std::vector<double> copy(values.begin(), values.end());
-  return median_of(copy);
+  return median_in_place(copy);
 }
 
 double median_absolute_deviation(std::span<const double> values) {
@@ -34,11 +38,11 @@ double median_absolute_deviation(std::span<const double> values) {
     return 0;
   }
   std::vector<double> copy(values.begin(), values.end());
-  const double centre = median_of(copy);
+  const double centre = median_in_place(copy);
   for (double& value : copy) {
     value = std::abs(value - centre);
   }
-  return median_of(copy);
+  return median_in_place(copy);
 }
 
 double quantile(std::span<const double> values, double q) {

@@ -8,6 +8,9 @@ namespace eroica {
 
 /// Median (mean of the middle two for even counts); 0 for an empty span. Reorders a copy.
 double median(std::span<const double> values);
+/// … of values that may be reordered.
+double median_in_place(std::span<double> values);
+double median_in_place(std::span<float> values);
 /// Median of |x − median|; not scaled. 0 for fewer than two values.
 double median_absolute_deviation(std::span<const double> values);
 /// Value at quantile q in [0, 1] by linear interpolation between order statistics (type 7); 0 when empty.

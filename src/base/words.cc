@@ -58,4 +58,10 @@ std::string some_of(std::span<const std::string> items, size_t most) {
   return text;
 }
 
+void fill_placeholder(std::string& text, std::string_view placeholder, const std::string& word) {
+  for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + word.size())) {
+    text.replace(at, placeholder.size(), word);
+  }
+}
+
 }  // namespace eroica

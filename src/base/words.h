@@ -17,4 +17,7 @@ std::string amount_text(double value, std::string_view unit);
 /// "a, b, c and 4 more"
 std::string some_of(std::span<const std::string> items, size_t most);
 
+/// Every `placeholder` in the text becomes `word`; what `word` itself holds stays.
+void fill_placeholder(std::string& text, std::string_view placeholder, const std::string& word);
+
 }  // namespace eroica

@@ -3,18 +3,15 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <langinfo.h>
-#include <sched.h>
-#include <sys/resource.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
-#include <ctime>
 #include <filesystem>
 #include <utility>
 
+#include "agent/this_thread.h"
 #include "base/rank_list.h"
 #include "base/words.h"
 #include "cli/live_analysis.h"
@@ -29,12 +26,6 @@ namespace fs = std::filesystem;
 using Kind = DetectorEvent::Kind;
 
 constexpr int kNice = 10;
-
-int64_t unix_ns() {
-  timespec now{};
-  clock_gettime(CLOCK_REALTIME, &now);
-  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
-}
 
 std::string ms_text(double ms) { return amount_text(ms, "ms"); }
 
@@ -114,9 +105,7 @@ void LiveReport::finish() {
 }
 
 void LiveReport::run() {
-  const sched_param none{};
-  sched_setscheduler(0, SCHED_BATCH, &none);
-  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), kNice);
+  give_way(kNice);
   while (true) {
     std::unique_lock lock(mutex_);
     came_.wait(lock, [this] { return finished_ || !news_.empty(); });

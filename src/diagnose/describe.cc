@@ -206,6 +206,12 @@ std::string strongest_contradiction(const Match& match) {
 
 }  // namespace
 
+std::string in_words(const FunctionRef& function) {
+  if (function.file.empty()) return function.name;
+  return fmt::format("{} ({}{})", function.name, function.file,
+                     function.line > 0 ? ":" + std::to_string(function.line) : "");
+}
+
 std::string fill_in(const std::string& sentence, const Diagnosis& diagnosis, const Match& match, double step_ms) {
   std::string value = "?";
   std::string peers = "?";
@@ -222,12 +228,7 @@ std::string fill_in(const std::string& sentence, const Diagnosis& diagnosis, con
                                ? fmt::format("{:.3g} ms of {:.4g} ms a step ({:.0f} %)", diagnosis.lost_ms_per_step,
                                              step_ms, 100 * diagnosis.lost_ms_per_step / step_ms)
                                : fmt::format("{:.3g} ms a step", diagnosis.lost_ms_per_step);
-  const std::string function =
-      !diagnosis.function ? "the function"
-      : diagnosis.function->file.empty()
-          ? diagnosis.function->name
-          : fmt::format("{} ({}{})", diagnosis.function->name, diagnosis.function->file,
-                        diagnosis.function->line > 0 ? ":" + std::to_string(diagnosis.function->line) : "");
+  const std::string function = diagnosis.function ? in_words(*diagnosis.function) : "the function";
   const std::pair<std::string_view, std::string> words[] = {
       {"{ranks}", in_words(diagnosis.ranks)},
       {"{hosts}", diagnosis.hosts.empty() ? "the host" : some_of(diagnosis.hosts, kMostComponents)},
@@ -237,11 +238,7 @@ std::string fill_in(const std::string& sentence, const Diagnosis& diagnosis, con
       {"{function}", function},
       {"{lost}", lost}};
   std::string text = sentence;
-  for (const auto& [placeholder, word] : words) {
-    for (size_t at = text.find(placeholder); at != std::string::npos; at = text.find(placeholder, at + word.size())) {
-      text.replace(at, placeholder.size(), word);
-    }
-  }
+  for (const auto& [placeholder, word] : words) fill_placeholder(text, placeholder, word);
   return text;
 }
 

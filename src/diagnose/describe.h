@@ -14,6 +14,9 @@ namespace eroica {
 /// (with those of `rejections` that would explain the same time).
 Diagnosis describe(const Selected& selected, std::span<const Rejection> rejections, Facts& facts);
 
+/// "name (file:line)", as far as the function's place is known.
+std::string in_words(const FunctionRef& function);
+
 /// Replaces {ranks} {hosts} {component} {value} {peers} {function} {lost} in a rule's sentence.
 std::string fill_in(const std::string& sentence, const Diagnosis& diagnosis, const Match& match, double step_ms);
 

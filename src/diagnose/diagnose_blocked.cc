@@ -143,12 +143,7 @@ void diagnose_blocked(Facts& facts, std::span<const Rule> rules, Conclusion& con
   diagnosis.summary = fill_in(selected.match.candidate.rule->say, diagnosis, selected.match, job.step_ms) +
                       mismatch_in_words(blocked, job);
   if (diagnosis.function && blocked.absence.front() == Absence::kElsewhere) {
-    diagnosis.summary += fmt::format(
-        " It stands in {}{}.", diagnosis.function->name,
-        diagnosis.function->file.empty()
-            ? std::string()
-            : fmt::format(" ({}{})", diagnosis.function->file,
-                          diagnosis.function->line > 0 ? fmt::format(":{}", diagnosis.function->line) : std::string()));
+    diagnosis.summary += fmt::format(" It stands in {}.", in_words(*diagnosis.function));
   }
   (diagnosis.confidence >= kClaimConfidence ? conclusion.diagnoses : conclusion.hints).push_back(std::move(diagnosis));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <span>
 #include <vector>
 
 #include "base/robust.h"
@@ -246,11 +247,7 @@ double SlowDetector::median_between(int64_t from, int64_t to) const {
   std::array<double, kRing> values{};
   size_t count = 0;
   for (int64_t place = std::max(from, oldest()); place <= to; ++place) values[count++] = seen(place).seconds;
-  if (count == 0) return 0;
-  const auto begin = values.begin();
-  const auto middle = begin + static_cast<std::ptrdiff_t>(count / 2);
-  std::nth_element(begin, middle, begin + static_cast<std::ptrdiff_t>(count));
-  return count % 2 == 1 ? *middle : (*middle + *std::max_element(begin, middle)) / 2;
+  return median_in_place(std::span(values).first(count));
 }
 
 bool SlowDetector::lasts(int64_t onset, double times) const {

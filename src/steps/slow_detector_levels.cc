@@ -4,15 +4,10 @@
 #include <cmath>
 #include <span>
 
+#include "base/robust.h"
+
 namespace eroica {
 namespace {
-
-double middle(std::vector<float> values) {
-  const auto at = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, at);
-  if (values.size() % 2 == 1) return *at;
-  return (static_cast<double>(*at) + static_cast<double>(*std::max_element(values.begin(), at))) / 2;
-}
 
 /// Sum of squares about the mean, from sums.
 double about_mean(double n, double sum, double squares) { return n > 0 ? std::max(0.0, squares - sum * sum / n) : 0; }
@@ -64,7 +59,9 @@ void LevelWatch::push(double seconds) {
     recent_[count_ % steps_] = value;
   }
   ++count_;
-  if (renewed()) level_ = middle(recent_);
+  if (!renewed()) return;
+  std::vector<float> recent = recent_;
+  level_ = median_in_place(recent);
 }
 
 void LevelWatch::restart() {
@@ -86,8 +83,7 @@ void LevelHistory::push(double seconds, int64_t place) {
     steps_per_part_ *= 2;
     return;  // the open part goes on to its new length
   }
-  parts_[count_++] = {
-      static_cast<float>(middle({open_.begin(), open_.begin() + static_cast<std::ptrdiff_t>(in_open_)})), open_first_};
+  parts_[count_++] = {static_cast<float>(median_in_place(std::span(open_).first(in_open_))), open_first_};
   in_open_ = 0;
   steps_in_open_ = 0;
 }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "base/robust.h"
+
 namespace eroica {
 namespace {
 
@@ -10,13 +12,6 @@ constexpr int64_t kBeganAgain = 16;
 constexpr double kMeanOver = 50;
 constexpr double kLongestStepSeconds = 1e6;
 constexpr int64_t kLargestNumber = int64_t{1} << 60;
-
-float median_in_place(std::vector<float>& values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::ranges::nth_element(values, middle);
-  if (values.size() % 2 == 1) return *middle;
-  return (*middle + *std::max_element(values.begin(), middle)) / 2;
-}
 
 void follow(double& mean, double value) { mean = mean == 0 ? value : mean + (value - mean) * 2 / (kMeanOver + 1); }
 
@@ -105,7 +100,7 @@ void StepSeries::close_front(std::vector<JobStep>& done) {
   }
   if (!step.seconds.empty()) {
     done.push_back({.number = front_,
-                    .seconds = median_in_place(step.seconds),
+                    .seconds = static_cast<float>(median_in_place(step.seconds)),
                     .slowest_seconds = std::ranges::max(step.seconds),
                     .data_wait_seconds = step.data_wait_seconds / step.told,
                     .fetches = step.fetches,

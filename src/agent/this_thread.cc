@@ -1,0 +1,30 @@
+#include "agent/this_thread.h"
+
+#include <sched.h>
+#include <sys/resource.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <ctime>
+
+namespace eroica {
+namespace {
+
+int64_t clock_ns(clockid_t clock) {
+  timespec now{};
+  clock_gettime(clock, &now);
+  return int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec;
+}
+
+}  // namespace
+
+int64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
+int64_t unix_ns() { return clock_ns(CLOCK_REALTIME); }
+
+void give_way(int nice) {
+  const sched_param none{};
+  sched_setscheduler(0, SCHED_BATCH, &none);
+  setpriority(PRIO_PROCESS, static_cast<id_t>(syscall(SYS_gettid)), nice);
+}
+
+}  // namespace eroica
