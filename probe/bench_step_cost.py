@@ -3,8 +3,8 @@
 
 usage: bench_step_cost.py [--steps 20000] [--gap-us 200] [--torch]
 
-Drives the hooks as torch does, one fetch and one optimizer step a training step, with an agent that
-reads, without one, and with an agent that does not read (its queue is full). With --torch, a small
+Drives the hooks as torch does, one fetch and one optimizer step a training step: with a ring, which an
+agent reads ten times a second, and with datagrams, as where there can be no ring. With --torch, a small
 model on one CPU thread is trained as well, the probe switched on and off every 50 steps. Last line: JSON.
 """
 
@@ -31,15 +31,20 @@ from eroica_probe.faults import Faults  # noqa: E402
 from eroica_probe.steps import StepMarks  # noqa: E402
 
 AGENT = """
-import os, socket, sys
-if sys.argv[2] == "batch":
-    os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
-    os.nice(10)
+import array, os, select, socket, sys
+os.sched_setscheduler(0, os.SCHED_BATCH, os.sched_param(0))
+os.nice(10)
 agent = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
 agent.bind(sys.argv[1])
 print("bound", flush=True)
+ring = None
 while True:
-    agent.recv(65536)
+    if select.select([agent], [], [], None if ring is None else 0.1)[0]:
+        attached = agent.recvmsg(65536, 64)[1]
+        if attached:
+            ring = array.array("i", attached[0][2])[0]
+    if ring is not None:
+        os.pread(ring, 65536, 0)
 """
 
 
@@ -53,9 +58,9 @@ class Agent:
     def __init__(self, folder, kind):
         self._path = os.path.join(folder, "probe")
         self._process = self._socket = None
-        if kind in ("reads", "batch"):
+        if kind == "reads":
             self._process = subprocess.Popen(
-                [sys.executable, "-c", AGENT, self._path, kind], stdout=subprocess.PIPE
+                [sys.executable, "-c", AGENT, self._path], stdout=subprocess.PIPE
             )
             self._process.stdout.readline()
         elif kind == "full":
@@ -83,24 +88,27 @@ def quantiles(nanoseconds):
     }
 
 
-def live_marks(folder):
+def live_marks(folder, ring):
     marks = StepMarks(Faults(lambda: None), lambda: None, lambda: None, lambda changed: None)
     channel = Channel(folder)
+    if ring:
+        channel.open_ring()
+        channel.send(b"", with_ring=True)
     costs = []
     send = channel.send_step
 
-    def send_and_note(record):
+    def send_and_note(step, record):
         costs.append(wire.STEP_RECORD.unpack(record)[9])
-        return send(record)
+        return send(step, record)
 
     marks.go_live(channel, 0, lambda: False)
     return marks, channel, costs, send_and_note
 
 
-def drive(kind, steps, gap_us, busy_thread):
+def drive(ring, kind, steps, gap_us, busy_thread):
     with tempfile.TemporaryDirectory(prefix="eb-") as folder:
         agent = Agent(folder, kind)
-        marks, channel, costs, send_and_note = live_marks(folder)
+        marks, channel, costs, send_and_note = live_marks(folder, ring)
         optimizer, around = Optimizer(), []
         stop = threading.Event()
         thread = threading.Thread(target=_spin, args=(stop,))
@@ -136,7 +144,7 @@ def _spin(stop):
         total += 1
 
 
-def train(steps):
+def train(steps, ring):
     """A/B inside one run: mean and median step with the probe on and off, 95 % interval of the ratio."""
     import torch
 
@@ -155,8 +163,8 @@ def train(steps):
                 yield batch
 
     with tempfile.TemporaryDirectory(prefix="eb-") as folder:
-        agent = Agent(folder, "batch")
-        marks, channel, costs, send_and_note = live_marks(folder)
+        agent = Agent(folder, "reads")
+        marks, channel, costs, send_and_note = live_marks(folder, ring)
         channel.send_step = send_and_note
         from eroica_probe import torch_hooks
 
@@ -166,7 +174,7 @@ def train(steps):
         Holder.marks = marks
         torch_hooks._hook_fetches(Holder, torch.utils.data.dataloader)
         optimizers = sys.modules["torch.optim.optimizer"]  # torch.optim hides it
-        optimizers.register_optimizer_step_post_hook(marks.optimizer_stepped)
+        hook = optimizers.register_optimizer_step_post_hook(marks.optimizer_stepped)
         blocks = {True: [], False: []}
         source = batches()
         for number in range(steps // 50):
@@ -178,6 +186,7 @@ def train(steps):
                 model(next(source)).square().mean().backward()
                 optimizer.step()
             blocks[on].append((time.monotonic_ns() - began) / 50)
+        hook.remove()
         agent.close()
         channel.close()
     pairs = [on / off - 1 for on, off in zip(blocks[True], blocks[False])][1:]
@@ -202,28 +211,28 @@ def main():
     options = arguments.parse_args()
     result = {}
     cases = [
-        ("agent reads", "reads", False),
-        ("agent reads, SCHED_BATCH", "batch", False),
-        ("agent absent", "absent", False),
-        ("agent's queue full", "full", False),
-        ("agent reads, busy thread", "batch", True),
+        ("ring", True, "reads", False),
+        ("ring, agent absent", True, "absent", False),
+        ("ring, busy thread", True, "reads", True),
+        ("datagrams", False, "reads", False),
+        ("datagrams, queue full", False, "full", False),
     ]
     print("%-28s %12s %12s %12s %12s" % ("µs a step", "own median", "own p99", "outside med", "p99"))
-    for title, kind, busy in cases:
+    for title, ring, kind, busy in cases:
         steps = options.steps if not busy else options.steps // 10
-        found = drive(kind, steps, options.gap_us, busy)
+        found = drive(ring, kind, steps, options.gap_us, busy)
         own, outside = found["own_accounting"], found["from_outside"]
         print(
             "%-28s %12.2f %12.2f %12.2f %12.2f"
             % (title, own["median_us"], own["p99_us"], outside["median_us"], outside["p99_us"])
         )
         result[title] = found
-    if options.torch:
-        result["torch"] = found = train(options.steps // 4)
+    for title, ring in (("ring", True), ("datagrams", False)) if options.torch else ():
+        result["torch, " + title] = found = train(options.steps // 4, ring)
         own, change = found["own_accounting"], [found["median_change"], *found["change_95"]]
         print(
-            "torch: step %.1f µs, own median %.2f, p99 %.2f, change %+.2f %% (95 %%: %+.2f to %+.2f)"
-            % (found["step_us"], own["median_us"], own["p99_us"], *(100 * c for c in change))
+            "torch, %s: step %.1f µs, own median %.2f, p99 %.2f, change %+.2f %% (95 %%: %+.2f to %+.2f)"
+            % (title, found["step_us"], own["median_us"], own["p99_us"], *(100 * c for c in change))
         )
     print(json.dumps(result))
 

@@ -1,17 +1,18 @@
-"""The probe's two datagram sockets in the agent's folder; neither ever waits.
+"""The probe's datagram socket in the agent's folder, and its ring of steps; neither ever waits.
 
-Commands come to the first, and everything but steps leaves it. It is not connected: a connected
-socket stays tied to an agent that died, and a blocked job, which sends nothing and so never
-notices, could not be asked anything by the next agent. The second is connected, which makes a step
-cheaper, and carries steps alone.
+The socket is not connected: a connected one stays tied to an agent that died, and a blocked job,
+which sends nothing and so never notices, could not be asked anything by the next agent.
 """
 
+import array
 import errno
 import os
 import socket
 import time
 
 from .descriptors import out_of_the_way
+from .step_ring import SLOTS, WORDS, StepRing, private_words
+from .wire import MAGIC, STEP
 
 try:
     import ctypes
@@ -19,18 +20,15 @@ try:
     # PyDLL keeps the GIL: giving it away for a call that does not wait can cost the training thread
     # a whole switch interval (5 ms) beside a busy Python thread.
     _c_library = ctypes.PyDLL(None, use_errno=True)
-    _c_send = _c_library.send
-    _c_send.restype = ctypes.c_ssize_t
-    _c_send.argtypes = [ctypes.c_int, ctypes.c_char_p, ctypes.c_size_t, ctypes.c_int]
     _c_access = _c_library.access
     _c_access.argtypes = [ctypes.c_char_p, ctypes.c_int]
 except Exception:
-    _c_send = _c_access = None
+    _c_access = None
 
 _MUST_NOT_WAIT = socket.MSG_DONTWAIT | socket.MSG_NOSIGNAL
 _LONGEST_COMMAND = 65536
+_STEP = MAGIC + bytes((STEP,))
 _QUEUE_FULL = (errno.EAGAIN, errno.ENOBUFS)
-_CONNECT_INTERVAL_S = 1.0
 
 
 def _bound_socket(path):
@@ -71,29 +69,31 @@ class Channel:
         self._agent_path = os.path.join(folder, "probe")
         self._agent_names = {self._agent_path}
         self.dropped = 0
-        self.name = self.path = self._steps_path = None
-        self._socket = self._steps = None
+        self.name = self.path = None
+        self._socket = self._ring = None
+        self.words = private_words()
         self.bind()
 
     def bind(self):
         name = "%d-%s" % (os.getpid(), os.urandom(4).hex())
         path = os.path.join(self._folder, "probe-" + name)
-        steps_path = os.path.join(self._folder, "steps-" + name)
-        fresh = _bound_socket(path)
-        try:
-            fresh_steps = _bound_socket(steps_path)
-        except BaseException:
-            fresh.close()
-            _unlink(path)
-            raise
-        self._socket = _replace(self._socket, fresh)
-        self._steps = _replace(self._steps, fresh_steps)
-        self._connected = False
-        self._next_connect_s = 0.0
-        self._steps_number = self._steps.fileno()
-        self.name, self.path, self._steps_path = name, path, steps_path
+        self._socket = _replace(self._socket, _bound_socket(path))
+        self.name, self.path = name, path
         self._path_bytes = os.fsencode(path)
-        self._inodes = self._look_at_inodes()
+        self._inode = self._look_at_inode()
+
+    def open_ring(self):
+        """For a process that is a rank. Where there can be no ring, steps leave as datagrams."""
+        if self._ring is not None:
+            return
+        try:
+            self._ring = StepRing()
+        except (AttributeError, OSError, ValueError):
+            return
+        self.words = self._ring.words
+
+    def has_ring(self):
+        return self._ring is not None
 
     def fileno(self):
         return self._socket.fileno()
@@ -106,73 +106,43 @@ class Channel:
     def is_intact(self):
         """False when the job closed the file under us, and another may now have its number."""
         try:
-            return self._look_at_inodes() == self._inodes
+            return self._look_at_inode() == self._inode
         except OSError:
             return False
 
-    def _look_at_inodes(self):
-        return [os.fstat(one.fileno()).st_ino for one in (self._socket, self._steps)]
+    def _look_at_inode(self):
+        return os.fstat(self._socket.fileno()).st_ino
 
-    if _c_send is not None:
+    def send_step(self, step):
+        """For a process without a ring: sends what stands in words, at once, or drops and counts."""
+        first = step % SLOTS * WORDS
+        if self._send(_STEP + self.words[first : first + WORDS]) != 0:
+            self.dropped += 1
 
-        def send_step(self, record):
-            """Sends at once or drops and counts."""
-            if self._connected:
-                if _c_send(self._steps_number, record, len(record), _MUST_NOT_WAIT) >= 0:
-                    return
-                self._step_failed(record, ctypes.get_errno())
-            else:
-                self._step_failed(record, errno.ENOTCONN)
-
-    else:
-
-        def send_step(self, record):
-            """Sends at once or drops and counts."""
-            try:
-                self._steps.send(record, _MUST_NOT_WAIT)
-            except OSError as error:
-                self._step_failed(record, error.errno)
-
-    def _step_failed(self, record, error):
-        if error not in _QUEUE_FULL:
-            self._connected = False
-            if self._connect_steps():
-                try:
-                    self._steps.send(record, _MUST_NOT_WAIT)
-                    return
-                except OSError:
-                    pass
-        self.dropped += 1
-
-    def _connect_steps(self):
-        now_s = time.monotonic()
-        if now_s < self._next_connect_s:
-            return False
-        self._next_connect_s = now_s + _CONNECT_INTERVAL_S
-        try:
-            self._steps.connect(self._agent_path)
-        except OSError:
-            return False
-        self._connected = True
-        return True
-
-    def send(self, datagram):
+    def send(self, datagram, with_ring=False):
         """True when it was sent; what is not counts as dropped."""
-        return self.send_patiently(datagram, seconds=0.0)
+        return self.send_patiently(datagram, with_ring, seconds=0.0)
 
-    def _send(self, datagram):
+    def _send(self, datagram, attached=()):
         """0 or the number of the error."""
         try:
-            self._socket.sendto(datagram, _MUST_NOT_WAIT, self._agent_path)
+            self._socket.sendmsg([datagram], attached, _MUST_NOT_WAIT, self._agent_path)
         except OSError as error:
             return error.errno or -1
         return 0
 
-    def send_patiently(self, datagram, seconds=2.0):
+    def _attached_ring(self):
+        descriptor = self._ring.descriptor() if self._ring is not None else None
+        if descriptor is None:
+            return ()
+        return [(socket.SOL_SOCKET, socket.SCM_RIGHTS, array.array("i", [descriptor]))]
+
+    def send_patiently(self, datagram, with_ring=False, seconds=2.0):
         """For the listener's thread: waits while the agent's queue is full."""
         deadline = time.monotonic() + seconds
+        attached = self._attached_ring() if with_ring else ()
         while True:
-            error = self._send(datagram)
+            error = self._send(datagram, attached)
             if error == 0:
                 return True
             if error not in _QUEUE_FULL or time.monotonic() >= deadline:
@@ -209,13 +179,13 @@ class Channel:
                 return None
         return name if isinstance(name, str) else None
 
-    def remove_paths(self):
+    def remove_path(self):
         _unlink(self.path)
-        _unlink(self._steps_path)
 
     def close(self):
         self._socket.close()
-        self._steps.close()
+        if self._ring is not None:
+            self._ring.close()
 
 
 def remove_dead_sockets(folder):
@@ -231,7 +201,7 @@ def remove_dead_sockets(folder):
                 visitor.connect(path)
             except ConnectionRefusedError:
                 # Pids repeat across containers; a socket that refuses has no owner anywhere.
-                for kind in ("probe-", "steps-", "stacks-"):
+                for kind in ("probe-", "stacks-"):
                     _unlink(os.path.join(folder, kind + name[len("probe-") :]))
             except OSError:
                 pass

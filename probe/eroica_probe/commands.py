@@ -64,7 +64,7 @@ class Commands:
         self.send_groups()
 
     def send_hello(self):
-        self._send(self.encoded_hello())
+        self._channel.send_patiently(self.encoded_hello(), with_ring=True)
 
     def encoded_hello(self):
         return wire.encode(wire.HELLO, hello.describe_process(self._probe))

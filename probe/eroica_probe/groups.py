@@ -13,6 +13,8 @@ def _world():
 class GroupsChanged:
     """Callable once a step: true when groups came or went since the last call."""
 
+    names = ()
+
     def __init__(self):
         self._count = self._made = 0
         self._c10d = None
@@ -23,7 +25,8 @@ class GroupsChanged:
             self._c10d = c10d = _KnownState.of(sys.modules.get("torch.distributed.distributed_c10d"))
             if c10d is None:
                 return False
-        count, made = len(c10d._pg_names), c10d._group_count
+        self.names = names = c10d._pg_names
+        count, made = len(names), c10d._group_count
         if count == self._count and made == self._made:
             return False
         self._count, self._made = count, made

@@ -46,6 +46,7 @@ def describe_process(the_probe):
             "flight_recorder": flight_recorder.is_recording(),
             "kineto_daemon": _kineto_daemon(torch),
             "profile": "torch.profiler" in sys.modules,
+            "step_ring": the_probe.has_step_ring(),
             "stack_signal": stacks.number if stacks else None,
             "stack_file": stacks.name if stacks else None,
         },

@@ -81,8 +81,13 @@ class Probe:
 
     def _hello_now(self):
         """On this thread: before the first step, and even if the job hangs in its next call."""
-        if not self._channel.send(self._listener.commands.encoded_hello()):
+        if self.identity.rank is not None:
+            self._channel.open_ring()
+        if not self._channel.send(self._listener.commands.encoded_hello(), with_ring=True):
             self._listener.ask("hello")
+
+    def has_step_ring(self):
+        return self._channel is not None and self._channel.has_ring()
 
     def _marks_go_live(self):
         self.marks.go_live(self._channel, self.identity.rank, GroupsChanged())
@@ -148,8 +153,8 @@ class Probe:
             report = {"pid": self.pid, "rank": self.identity.rank, "steps": self.marks.step}
             report.update(_exit_kind())
             self._channel.send_patiently(wire.encode(wire.BYE, report), seconds=0.2)
-            # The descriptors stay open for the listener, which may still look at them.
-            self._channel.remove_paths()
+            # The descriptor stays open for the listener, which may still look at it.
+            self._channel.remove_path()
         except Exception:
             pass
         if self.stacks is not None:

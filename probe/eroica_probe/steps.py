@@ -10,16 +10,17 @@ from threading import get_ident
 from time import monotonic_ns, time_ns
 
 from .compilation import uncompiled
-from .wire import MAGIC, MAX_U32, STEP, STEP_RECORD
+from .step_ring import SLOTS, SUM_MASK, SUM_OF_NOTHING, WORDS
 
-_pack = STEP_RECORD.pack
+MAX_COUNT = (1 << 31) - 1
 
 # Calls of optimizers between two looks at which one is the rarest.
 CALLS_A_LOOK = 256
 RAREST = 8
 # Calls of others after which a marking optimizer counts as abandoned.
 ABANDONED_CALLS = 64
-# Between two looks after things that change behind the probe's back.
+# Between two looks after process groups, and after things that change behind the probe's back.
+GROUPS_INTERVAL_NS = 500_000_000
 CHECK_INTERVAL_NS = 5_000_000_000
 
 
@@ -47,8 +48,10 @@ class StepMarks:
         self.step = 0
         self.last_step_unix_ns = 0
         self.profile = None
-        self.channel = None
         self.rank = 0
+        self._channel = None
+        self._words = None
+        self._send = None
         self.groups_changed = None
         self._by_id = {}
         self._marking = None
@@ -61,11 +64,19 @@ class StepMarks:
         self._wait_ns = 0
         self._fetches = 0
         self._cost_ns = 0
+        self._group_names = ()
+        self._group_count = 0
+        self._next_groups_ns = 0
         self._next_check_ns = 0
 
     def go_live(self, channel, rank, groups_changed):
-        """groups_changed: a cheap function, true after process groups came or went."""
-        self.channel = channel
+        """groups_changed: a cheap function, true after process groups came or went.
+
+        It may have the attribute names: of another length when that is so, mostly.
+        """
+        self._channel = channel
+        self._words = channel.words
+        self._send = None if channel.has_ring() else channel.send_step
         self.rank = rank
         self.groups_changed = groups_changed
         self.live = True
@@ -95,37 +106,47 @@ class StepMarks:
                 self._marking = stepped
             self._calls_at_mark = calls
             self._training_thread = get_ident()
-            self.step += 1
+            self.step = step = self.step + 1
             self.last_step_unix_ns = unix_ns = time_ns()
-            channel = self.channel
             cost_ns, self._cost_ns = self._cost_ns, 0
             wait_ns, self._wait_ns = self._wait_ns, 0
             fetches, self._fetches = self._fetches, 0
-            channel.send_step(
-                _pack(
-                    MAGIC,
-                    STEP,
-                    self.rank,
-                    channel.dropped & MAX_U32,
-                    self.step,
-                    unix_ns,
-                    entered_ns,
-                    wait_ns,
-                    fetches if fetches < MAX_U32 else MAX_U32,
-                    cost_ns if cost_ns < MAX_U32 else MAX_U32,
-                    stepped.index,
-                )
-            )
+            if fetches > MAX_COUNT or cost_ns > MAX_COUNT:
+                fetches, cost_ns = min(fetches, MAX_COUNT), min(cost_ns, MAX_COUNT)
+            counts = cost_ns | fetches << 32
+            who = self.rank | stepped.index << 32
+            dropped = self._channel.dropped
+            words, word = self._words, step % SLOTS * WORDS
+            words[word] = step
+            words[word + 1] = unix_ns
+            words[word + 2] = entered_ns
+            words[word + 3] = wait_ns
+            words[word + 4] = counts
+            words[word + 5] = who
+            words[word + 6] = dropped
+            words[word + 7] = (
+                SUM_OF_NOTHING + step + unix_ns + entered_ns + wait_ns + counts + who + dropped
+            ) & SUM_MASK
+            if self._send is not None:
+                self._send(step)
             if self.profile is not None:
                 uncompiled(self.profile.at_step, unix_ns)
-            if self.groups_changed():
-                uncompiled(self._on_check, True)
-            elif entered_ns > self._next_check_ns:
-                self._next_check_ns = entered_ns + CHECK_INTERVAL_NS
-                uncompiled(self._on_check, False)
+            if len(self._group_names) != self._group_count or entered_ns > self._next_groups_ns:
+                self._look_around(entered_ns)
         except Exception as error:
             self._faults.caught(error)
         self._cost_ns += monotonic_ns() - entered_ns
+
+    def _look_around(self, now_ns):
+        self._next_groups_ns = now_ns + GROUPS_INTERVAL_NS
+        changed = self.groups_changed()
+        self._group_names = getattr(self.groups_changed, "names", ())
+        self._group_count = len(self._group_names)
+        if changed:
+            uncompiled(self._on_check, True)
+        elif now_ns > self._next_check_ns:
+            self._next_check_ns = now_ns + CHECK_INTERVAL_NS
+            uncompiled(self._on_check, False)
 
     def _still_marks(self, calls):
         marking = self._marking

@@ -1,17 +1,11 @@
 """Datagrams between probe and agent; PROTOCOL.md is their description."""
 
 import json
-import struct
 
 MAGIC = b"ERP1"
 STEP, HELLO, GROUPS, EDGE, REPLY, BYE, OFF = 1, 2, 3, 4, 5, 6, 7
 
 MAX_DATAGRAM_BYTES = 60000
-MAX_U32 = 0xFFFFFFFF
-
-# magic, type, rank, dropped, step, unix_ns, monotonic_ns, data_wait_ns, fetches, probe_cost_ns,
-# optimizer_index
-STEP_RECORD = struct.Struct("<4sBiIqqqqIII")
 
 
 def encode(kind, document):

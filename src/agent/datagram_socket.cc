@@ -77,6 +77,7 @@ bool DatagramSocket::receive(Datagram& datagram) {
     }
     datagram.pid = -1;
     datagram.uid = static_cast<uid_t>(-1);
+    datagram.attached = {};
     for (cmsghdr* part_of = CMSG_FIRSTHDR(&message); part_of != nullptr; part_of = CMSG_NXTHDR(&message, part_of)) {
       if (part_of->cmsg_level != SOL_SOCKET) continue;
       if (part_of->cmsg_type == SCM_CREDENTIALS) {
@@ -84,12 +85,12 @@ bool DatagramSocket::receive(Datagram& datagram) {
         std::memcpy(&sender, CMSG_DATA(part_of), sizeof sender);
         datagram.pid = sender.pid;
         datagram.uid = sender.uid;
-      } else if (part_of->cmsg_type == SCM_RIGHTS) {  // nobody of ours sends descriptors
+      } else if (part_of->cmsg_type == SCM_RIGHTS) {
         const size_t count = (part_of->cmsg_len - CMSG_LEN(0)) / sizeof(int);
         for (size_t i = 0; i < count; ++i) {
           int sent = -1;
           std::memcpy(&sent, CMSG_DATA(part_of) + i * sizeof sent, sizeof sent);
-          close(sent);
+          datagram.attached = Descriptor(sent);  // ours send one at most
         }
       }
     }

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "agent/descriptor.h"
 #include "base/result.h"
 
 namespace eroica {
@@ -17,6 +18,7 @@ struct Datagram {
   std::string sender;      ///< the path that its socket is bound to; empty: none
   pid_t pid = -1;
   uid_t uid = static_cast<uid_t>(-1);
+  Descriptor attached;  ///< an open file that came with it
 };
 
 /// A bound AF_UNIX datagram socket that tells who sends. Never waits.

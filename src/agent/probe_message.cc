@@ -1,11 +1,12 @@
 #include "agent/probe_message.h"
 
-#include <bit>
+#include <array>
+#include <cstring>
 #include <limits>
 #include <nlohmann/json.hpp>
+#include <numeric>
 
 #include "agent/json_member.h"
-#include "agent/raw_number.h"
 
 namespace eroica {
 namespace {
@@ -13,27 +14,11 @@ namespace {
 using Json = nlohmann::json;
 
 constexpr std::string_view kMagic = "ERP1";
-constexpr size_t kStepBytes = 57;
+constexpr uint64_t kSumOfNothing = 0x4552'4f49'4341;
+constexpr uint64_t kWithoutSign = ~uint64_t{0} >> 1;
+constexpr int64_t kMostStep = int64_t{1} << 62;
 constexpr size_t kMostMembers = size_t{1} << 20;
 constexpr int64_t kMostRank = 9'999'999;
-
-static_assert(std::endian::native == std::endian::little, "the offsets of STEP are read as they stand");
-
-std::optional<ProbeMessage> decode_step(std::string_view bytes) {
-  if (bytes.size() != kStepBytes) return std::nullopt;
-  StepMessage step;
-  step.record.rank = number_at<int32_t>(bytes, 5);
-  step.dropped = number_at<uint32_t>(bytes, 9);
-  step.record.step = number_at<int64_t>(bytes, 13);
-  step.record.unix_ns = number_at<int64_t>(bytes, 21);
-  step.record.monotonic_ns = number_at<int64_t>(bytes, 29);
-  step.record.data_wait_ns = number_at<int64_t>(bytes, 37);
-  step.record.fetches = number_at<uint32_t>(bytes, 45);
-  step.probe_cost_ns = number_at<uint32_t>(bytes, 49);
-  step.optimizer_index = number_at<uint32_t>(bytes, 53);
-  if (step.record.rank < 0 || step.record.rank > kMostRank || step.record.step < 0) return std::nullopt;
-  return step;
-}
 
 int64_t integer(const Json& object, const char* key, int64_t otherwise) {
   const Json* value = member(object, key);
@@ -157,12 +142,33 @@ std::string dumped(const Json& json) { return json.dump(-1, ' ', true, Json::err
 
 }  // namespace
 
+std::optional<StepMessage> decode_step(std::string_view bytes) {
+  if (bytes.size() != kStepBytes) return std::nullopt;
+  std::array<uint64_t, kStepBytes / sizeof(uint64_t)> words{};
+  std::memcpy(words.data(), bytes.data(), kStepBytes);
+  const uint64_t sum = std::accumulate(words.begin(), words.end() - 1, kSumOfNothing);
+  if ((sum & kWithoutSign) != words.back()) return std::nullopt;
+  StepMessage step;
+  step.record.step = static_cast<int64_t>(words[0]);
+  step.record.unix_ns = static_cast<int64_t>(words[1]);
+  step.record.monotonic_ns = static_cast<int64_t>(words[2]);
+  step.record.data_wait_ns = static_cast<int64_t>(words[3]);
+  step.probe_cost_ns = static_cast<uint32_t>(words[4]);
+  step.record.fetches = static_cast<uint32_t>(words[4] >> 32);
+  const auto rank = static_cast<uint32_t>(words[5]);
+  step.record.rank = static_cast<int32_t>(rank);
+  step.optimizer_index = static_cast<uint32_t>(words[5] >> 32);
+  step.dropped = words[6];
+  if (rank > kMostRank || step.record.step < 1 || step.record.step > kMostStep) return std::nullopt;
+  return step;
+}
+
 std::optional<ProbeMessage> decode_probe(std::string_view datagram) {
   if (datagram.size() <= kMagic.size() || !datagram.starts_with(kMagic)) return std::nullopt;
   if (datagram.size() > kMostProbeBytes) return std::nullopt;
   const auto type = static_cast<uint8_t>(datagram[kMagic.size()]);
-  if (type == 1) return decode_step(datagram);
-  return decode_json(type, datagram.substr(kMagic.size() + 1));
+  const std::string_view payload = datagram.substr(kMagic.size() + 1);
+  return type == 1 ? decode_step(payload) : decode_json(type, payload);
 }
 
 std::string encode_hello() { return R"({"do":"hello"})"; }

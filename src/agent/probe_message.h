@@ -20,7 +20,7 @@ inline constexpr size_t kMostProbeBytes = 60'000;
 
 struct StepMessage {
   StepRecord record;
-  uint32_t dropped = 0;  ///< datagrams that the process could not send so far
+  uint64_t dropped = 0;  ///< datagrams that the process could not send so far
   uint32_t probe_cost_ns = 0;
   uint32_t optimizer_index = 0;
 };
@@ -84,6 +84,11 @@ struct OffMessage {
 
 using ProbeMessage =
     std::variant<StepMessage, HelloMessage, GroupsMessage, EdgeMessage, ReplyMessage, ByeMessage, OffMessage>;
+
+inline constexpr size_t kStepBytes = 64;
+
+/// The 64 bytes of a step. nullopt: they do not hold, since nothing was written there yet, or half of it.
+std::optional<StepMessage> decode_step(std::string_view bytes);
 
 /// nullopt: no message of a probe, or a broken one. Keys that are absent or of a wrong kind have their defaults.
 std::optional<ProbeMessage> decode_probe(std::string_view datagram);

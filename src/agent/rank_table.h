@@ -19,7 +19,7 @@ struct LiveRank {
   uint64_t start_ticks = 0;
   std::string name;  ///< "PID-RANDOM", of its sockets
   int64_t last_step = 0;
-  uint32_t dropped = 0;
+  uint64_t dropped = 0;  ///< datagrams and step records that were lost
   uint32_t optimizer_index = 0;
   bool stepped = false;
   bool left = false;  ///< it said BYE

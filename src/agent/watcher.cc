@@ -13,6 +13,7 @@
 #include <utility>
 
 #include "agent/fabric.h"
+#include "agent/probe_sockets.h"
 #include "agent/this_thread.h"
 
 namespace eroica {
@@ -22,8 +23,7 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr size_t kMostFabricBytes = 4096;
 constexpr size_t kMostInARow = 512;
 constexpr size_t kMostRecordBytes = size_t{16} << 20;
-constexpr int kIdleMs = 500;
-constexpr int kBusyMs = 100;
+constexpr int kTickMs = 100;
 constexpr int kNice = 5;
 constexpr int64_t kRanksMayComeNs = 5 * kSecondNs;
 
@@ -94,16 +94,18 @@ void Watcher::run() {
   while (!stopping_) {
     std::array<pollfd, 3> waits = {pollfd{probes_.fd(), POLLIN, 0}, pollfd{kineto_.fd(), POLLIN, 0},
                                    pollfd{wake_, POLLIN, 0}};
-    poll(waits.data(), waits.size(), windows_.active() || inquiries_.active() ? kBusyMs : kIdleMs);
+    poll(waits.data(), waits.size(), kTickMs);
     now_ns_ = monotonic_ns();
     read_probes();
     read_kineto();
-    if (now_ns_ - ticked_ns < int64_t{kBusyMs} * 1'000'000) continue;
+    if (now_ns_ - ticked_ns < int64_t{kTickMs} * 1'000'000) continue;
     ticked_ns = now_ns_;
+    read_rings();
     each_tick();
     if (now_ns_ - second_ns_ >= kSecondNs) each_second();
   }
   read_probes();  // what the ending job said last
+  read_rings();
 }
 
 void Watcher::read_probes() {
@@ -116,6 +118,16 @@ void Watcher::read_probes() {
       ++summary_.refused;
     }
   }
+}
+
+void Watcher::read_rings() {
+  std::vector<std::pair<LiveRank*, StepMessage>> steps;
+  for (auto& [number, rank] : ranks_.all()) {
+    for (const StepMessage& step : rings_.take(rank.pid)) steps.emplace_back(&rank, step);
+  }
+  // As they came about: else the ranks that are read last would seem to lag behind.
+  std::ranges::stable_sort(steps, {}, [](const auto& step) { return step.second.record.monotonic_ns; });
+  for (const auto& [rank, step] : steps) on_step(*rank, step);
 }
 
 void Watcher::read_kineto() {
@@ -139,20 +151,25 @@ void Watcher::read_kineto() {
   }
 }
 
-void Watcher::ask_who(const Datagram& from) {
-  if (now_ns_ - asked_who_ns_ < kSecondNs) return;
-  const std::string name = socket_owner(from.sender, "steps-");
-  if (name.empty()) return;
-  asked_who_ns_ = now_ns_;
-  (void)probes_.send(fmt::format("{}/probe-{}", sockets_, name), encode_hello());
-  (void)probes_.send(fmt::format("{}/probe-{}", sockets_, name), encode_groups());
+/// Those that were there before this watcher, and those whose HELLO was lost.
+void Watcher::ask_who() {
+  std::set<std::string> introduced;
+  for (const std::string& name : probes_in(sockets_)) {
+    if (introduced_.contains(name)) {
+      introduced.insert(name);
+      continue;
+    }
+    (void)probes_.send(fmt::format("{}/probe-{}", sockets_, name), encode_hello());
+    (void)probes_.send(fmt::format("{}/probe-{}", sockets_, name), encode_groups());
+  }
+  introduced_ = std::move(introduced);
 }
 
-void Watcher::on_message(ProbeMessage message, const Datagram& from) {
-  if (const auto* step = std::get_if<StepMessage>(&message)) return on_step(*step, from);
+void Watcher::on_message(ProbeMessage message, Datagram& from) {
   if (auto* hello = std::get_if<HelloMessage>(&message)) return on_hello(std::move(*hello), from);
   LiveRank* rank = ranks_.by_pid(from.pid);
   if (rank == nullptr) return;  // a launcher's, for example
+  if (const auto* step = std::get_if<StepMessage>(&message)) return on_step(*rank, *step);
   if (auto* groups = std::get_if<GroupsMessage>(&message)) {
     ranks_.groups(*rank, std::move(*groups));
   } else if (const auto* edge = std::get_if<EdgeMessage>(&message)) {
@@ -161,6 +178,8 @@ void Watcher::on_message(ProbeMessage message, const Datagram& from) {
     windows_.reply(rank->hello.rank, *reply);
     inquiries_.reply(rank->hello.rank, *reply);
   } else if (const auto* bye = std::get_if<ByeMessage>(&message)) {
+    read_rings();  // its last steps
+    rings_.remove(rank->pid);
     rank->left = true;
     detector_->leave(rank->hello.rank);
     if (!bye->exception.empty()) {
@@ -169,23 +188,29 @@ void Watcher::on_message(ProbeMessage message, const Datagram& from) {
     }
   } else if (const auto* off = std::get_if<OffMessage>(&message)) {
     listener_(Remark{fmt::format("the probe of rank {} has turned itself off: {}", rank->hello.rank, off->reason)});
+    read_rings();
+    rings_.remove(rank->pid);
     rank->left = true;
     detector_->leave(rank->hello.rank);
   }
 }
 
-void Watcher::on_hello(HelloMessage hello, const Datagram& from) {
+void Watcher::on_hello(HelloMessage hello, Datagram& from) {
   const std::string name = socket_owner(from.sender, "probe-");
   if (name.empty()) return;
+  introduced_.insert(name);
+  read_rings();  // what came before it
   bool holder_is_dead = false;
   if (const LiveRank* holder = ranks_.by_rank(hello.rank); holder != nullptr && holder->pid != from.pid) {
     holder_is_dead = read_process_state(holder->pid).dead();
+    if (holder_is_dead) rings_.remove(holder->pid);
   }
   const bool hooks = hello.step_hook;
   const LiveRank* known = ranks_.by_pid(from.pid);
   const LiveRank* rank =
       ranks_.hello(std::move(hello), from.pid, name, holder_is_dead, read_process_state(from.pid).start_ticks);
   if (rank == nullptr) return;
+  rings_.add(from.pid, std::move(from.attached));
   if (first_rank_ns_ == 0) first_rank_ns_ = now_ns_;
   if (known == nullptr && !hooks) {
     listener_(
@@ -194,22 +219,20 @@ void Watcher::on_hello(HelloMessage hello, const Datagram& from) {
   tell_ranks(false);
 }
 
-void Watcher::on_step(const StepMessage& step, const Datagram& from) {
-  LiveRank* rank = ranks_.by_pid(from.pid);
-  if (rank == nullptr) return ask_who(from);
-  if (rank->hello.rank != step.record.rank) {
+void Watcher::on_step(LiveRank& rank, const StepMessage& step) {
+  if (rank.hello.rank != step.record.rank) {
     ++summary_.refused;
     return;
   }
   // Another optimizer marks the steps, so they are of another kind.
-  if (rank->stepped && rank->optimizer_index != step.optimizer_index && now_ns_ - detector_began_ns_ > kSecondNs) {
+  if (rank.stepped && rank.optimizer_index != step.optimizer_index && now_ns_ - detector_began_ns_ > kSecondNs) {
     detector_began_ns_ = now_ns_;
     detector_.emplace(options_.policy, options_.job, now_ns_);
   }
-  rank->stepped = true;
-  rank->optimizer_index = step.optimizer_index;
-  rank->dropped = step.dropped;
-  rank->last_step = step.record.step;
+  rank.stepped = true;
+  rank.optimizer_index = step.optimizer_index;
+  rank.dropped = step.dropped + rings_.lost(rank.pid);
+  rank.last_step = step.record.step;
   ++summary_.records;
   log_.append(step.record);
   mark_interference(step);
@@ -285,10 +308,13 @@ void Watcher::each_second() {
     if (!rank.takes_part() || rank.pid <= 0) continue;
     const ProcessState state = read_process_state(rank.pid);
     if (!state.dead() && state.start_ticks == rank.start_ticks) continue;
+    read_rings();
+    rings_.remove(rank.pid);
     rank.gone = true;
     detector_->leave(number);
     windows_.gone(number);
   }
+  ask_who();
   tell_ranks(first_rank_ns_ != 0 && now_ns_ - first_rank_ns_ > kRanksMayComeNs);
   std::vector<DetectorEvent> events;
   if (!ranks_.present().empty()) detector_->tick(now_ns_, events);

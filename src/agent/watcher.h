@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <thread>
 
@@ -11,6 +12,7 @@
 #include "agent/inquiry_runner.h"
 #include "agent/job_folder.h"
 #include "agent/rank_table.h"
+#include "agent/step_ring.h"
 #include "agent/watch_news.h"
 #include "agent/window_runner.h"
 #include "base/result.h"
@@ -31,7 +33,7 @@ struct WatchSummary {
   int64_t last_step = 0;
   size_t ranks = 0;
   uint64_t records = 0;
-  uint64_t dropped = 0;  ///< datagrams that the job could not send
+  uint64_t dropped = 0;  ///< datagrams that the job could not send, and step records that were not read in time
   uint64_t refused = 0;  ///< datagrams that were broken, or not the job's
   uint32_t windows = 0;
   double profiled_s = 0;
@@ -39,7 +41,7 @@ struct WatchSummary {
 
 /// Watches one job on this host: reads what its probes send, answers Kineto's clients, has the detector look at the
 /// steps, and takes windows and inquiries when it says so. One thread that does nothing else, since a socket's queue is
-/// short.
+/// short, and so is a ring of steps.
 class Watcher {
  public:
   /// Binds the job's sockets. Error kWrite.
@@ -62,10 +64,11 @@ class Watcher {
   void run();
   void read_probes();
   void read_kineto();
-  void on_step(const StepMessage& step, const Datagram& from);
-  void on_hello(HelloMessage hello, const Datagram& from);
-  void on_message(ProbeMessage message, const Datagram& from);
-  void ask_who(const Datagram& from);
+  void read_rings();
+  void on_step(LiveRank& rank, const StepMessage& step);
+  void on_hello(HelloMessage hello, Datagram& from);
+  void on_message(ProbeMessage message, Datagram& from);
+  void ask_who();
   void hear(const std::vector<DetectorEvent>& events);
   void begin_window(const DetectorEvent& event);
   void each_tick();
@@ -81,6 +84,8 @@ class Watcher {
   DatagramSocket kineto_;
   int wake_;
   RankTable ranks_;
+  StepRings rings_;
+  std::set<std::string> introduced_;  ///< probes that said HELLO
   std::optional<Detector> detector_;
   RecordLog log_;
   WindowRunner windows_;
@@ -89,7 +94,6 @@ class Watcher {
   int64_t now_ns_ = 0;
   int64_t second_ns_ = 0;
   int64_t first_rank_ns_ = 0;
-  int64_t asked_who_ns_ = 0;
   int64_t detector_began_ns_ = 0;
   std::vector<int32_t> told_ranks_;
 

@@ -4,7 +4,8 @@
 #include <gtest/gtest.h>
 #include <rapidcheck/gtest.h>
 
-#include <cstring>
+#include <array>
+#include <numeric>
 
 namespace eroica::testing {
 namespace {
@@ -15,23 +16,18 @@ std::string message(uint8_t type, const std::string& payload) {
   return "ERP1" + std::string(1, static_cast<char>(type)) + payload;
 }
 
-template <typename Number>
-void put(std::string& bytes, size_t offset, Number number) {
-  std::memcpy(bytes.data() + offset, &number, sizeof number);
-}
-
-std::string step_bytes() {
-  std::string bytes = message(1, std::string(52, '\0'));
-  put(bytes, 5, int32_t{3});
-  put(bytes, 9, uint32_t{2});
-  put(bytes, 13, int64_t{41});
-  put(bytes, 21, int64_t{1'700'000'000'000'000'000});
-  put(bytes, 29, int64_t{5'000});
-  put(bytes, 37, int64_t{600});
-  put(bytes, 45, uint32_t{1});
-  put(bytes, 49, uint32_t{18'000});
-  put(bytes, 53, uint32_t{1});
-  return bytes;
+std::string step_bytes(int32_t rank = 3, int64_t step = 41) {
+  const std::array<uint64_t, 7> words = {static_cast<uint64_t>(step),
+                                         uint64_t{1'700'000'000'000'000'000},
+                                         5'000,
+                                         600,
+                                         uint64_t{1} << 32 | 18'000,
+                                         uint64_t{1} << 32 | static_cast<uint32_t>(rank),
+                                         2};
+  const uint64_t sum = std::accumulate(words.begin(), words.end(), uint64_t{0x4552'4f49'4341}) & ~uint64_t{0} >> 1;
+  std::string payload(reinterpret_cast<const char*>(words.data()), sizeof words);
+  payload.append(reinterpret_cast<const char*>(&sum), sizeof sum);
+  return message(1, payload);
 }
 
 template <typename Message>
@@ -53,11 +49,15 @@ TEST(ProbeMessage, Step) {
   EXPECT_EQ(step.dropped, 2);
   EXPECT_EQ(step.probe_cost_ns, 18'000);
   EXPECT_EQ(step.optimizer_index, 1);
-  EXPECT_FALSE(decode_probe(step_bytes().substr(0, 56)));
+  EXPECT_FALSE(decode_probe(step_bytes().substr(0, 68)));
   EXPECT_FALSE(decode_probe(step_bytes() + "x"));
-  std::string negative = step_bytes();
-  put(negative, 5, int32_t{-3});
-  EXPECT_FALSE(decode_probe(negative));
+  EXPECT_FALSE(decode_probe(step_bytes(-3)));
+  EXPECT_FALSE(decode_probe(step_bytes(3, 0)));
+  for (size_t at = 5; at < step_bytes().size(); ++at) {
+    std::string changed = step_bytes();
+    ++changed[at];
+    EXPECT_FALSE(decode_probe(changed)) << at;
+  }
 }
 
 TEST(ProbeMessage, Hello) {

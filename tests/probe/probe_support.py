@@ -1,5 +1,6 @@
 """An agent to talk to and jobs to watch."""
 
+import array
 import json
 import os
 import select
@@ -19,10 +20,20 @@ STAND_IN = HERE / "stand_in"
 
 STEP, HELLO, GROUPS, EDGE, REPLY, BYE, OFF = range(1, 8)
 DEADLINE_S = 60.0
-STEP_RECORD = struct.Struct("<4sBiIqqqqIII")
+# step, unix_ns, monotonic_ns, data_wait_ns, probe_cost_ns, fetches, rank, optimizer_index, dropped, sum
+STEP_RECORD = struct.Struct("<qqqqIIIIqq")
 STEP_FIELDS = (
-    "rank dropped step unix_ns monotonic_ns data_wait_ns fetches probe_cost_ns optimizer_index"
+    "step unix_ns monotonic_ns data_wait_ns probe_cost_ns fetches rank optimizer_index dropped"
 ).split()
+SLOTS, SLOT_BYTES = 1024, 64
+
+
+def step_fields(slot):
+    """None where the slot is empty, or does not hold."""
+    *words, total = struct.unpack("<8q", slot)
+    if words[0] < 1 or (0x45524F494341 + sum(words)) % 2**63 != total:
+        return None
+    return dict(zip(STEP_FIELDS, STEP_RECORD.unpack(slot)))
 
 
 class Datagram:
@@ -32,7 +43,8 @@ class Datagram:
         self.sender = sender
         self.process = os.path.basename(sender or "").partition("-")[2]
         if self.kind == STEP:
-            self.fields = dict(zip(STEP_FIELDS, STEP_RECORD.unpack(content)[2:]))
+            self.fields = step_fields(content[5:])
+            assert self.fields is not None
         else:
             assert len(content) <= 60000
             self.fields = json.loads(content[5:].decode("utf-8"))
@@ -44,12 +56,35 @@ class Datagram:
         return "<%d %s %s>" % (self.kind, self.sender, self.fields)
 
 
+class Ring:
+    """Reads a ring of steps from its beginning, as PROTOCOL.md describes it."""
+
+    def __init__(self, descriptor):
+        self.sender = None  # who showed it last
+        self._descriptor = descriptor
+        self._next = 1
+
+    def take(self):
+        """The next record, or None."""
+        slot = os.pread(self._descriptor, SLOT_BYTES, self._next % SLOTS * SLOT_BYTES)
+        fields = step_fields(slot)
+        if fields is None or fields["step"] < self._next:
+            return None
+        self._next = fields["step"] + 1
+        return b"ERP1\1" + slot
+
+    def close(self):
+        os.close(self._descriptor)
+
+
 class Agent:
     def __init__(self, folder):
         self.folder = str(folder)
         self.path = os.path.join(self.folder, "probe")
         self.seen = []
+        self.rings = {}
         self._socket = None
+        self._waiting = []
         self.bind()
 
     def bind(self):
@@ -60,16 +95,49 @@ class Agent:
         if self._socket is not None:
             self._socket.close()
             self._socket = None
+        while self.rings:
+            self.rings.popitem()[1].close()
         if unlink and os.path.exists(self.path):
             os.unlink(self.path)
 
     def receive(self, seconds):
-        ready, _, _ = select.select([self._socket], [], [], max(0, seconds))
-        if not ready:
+        """The next datagram, or the next record of a ring."""
+        deadline = time.monotonic() + seconds
+        while not self._waiting:
+            ready, _, _ = select.select([self._socket], [], [], max(0, min(seconds, 0.01)))
+            if ready:
+                content, attached, _, sender = self._socket.recvmsg(70000, 1024)
+                self._take_ring(sender, attached)
+            self._read_rings()  # whatever was written before the datagram
+            if ready:
+                self._waiting.append(Datagram(content, sender))
+            elif time.monotonic() >= deadline:
+                break
+        if not self._waiting:
             return None
-        datagram = Datagram(*self._socket.recvfrom(70000))
-        self.seen.append(datagram)
-        return datagram
+        self.seen.append(self._waiting.pop(0))
+        return self.seen[-1]
+
+    def _take_ring(self, sender, attached):
+        numbers = array.array("i")
+        for level, kind, content in attached:
+            assert (level, kind) == (socket.SOL_SOCKET, socket.SCM_RIGHTS)
+            numbers.frombytes(content)
+        assert len(numbers) <= 1
+        for number in numbers:
+            file = os.fstat(number).st_ino
+            if file in self.rings:
+                os.close(number)
+            else:
+                self.rings[file] = Ring(number)
+            self.rings[file].sender = sender
+
+    def _read_rings(self):
+        for ring in self.rings.values():
+            record = ring.take()
+            while record is not None:
+                self._waiting.append(Datagram(record, ring.sender))
+                record = ring.take()
 
     def expect(self, kind, condition=lambda datagram: True):
         """The next datagram of that kind that meets the condition; others are read over."""

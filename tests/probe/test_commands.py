@@ -323,8 +323,8 @@ def test_job_that_closes_all_files(start_job, agent, folder):
 
 
 def test_too_many_errors_turn_it_off_and_are_told(waiting, agent):
-    waiting.run("from eroica_probe import groups")
-    waiting.run("groups.GroupsChanged.__call__ = lambda self: 1 / 0")
+    waiting.run("from eroica_probe import groups, steps")
+    waiting.run("groups.GroupsChanged.__call__ = lambda self: 1 / 0; steps.GROUPS_INTERVAL_NS = 0")
     waiting.run("for _ in range(30): optimizer.step()")
     off = agent.expect(OFF)
     assert off["reason"] == "too many errors"

@@ -103,10 +103,6 @@ def test_parts_hold_all_items_in_order():
     assert len(wire.encode_parts(wire.GROUPS, {}, "groups", [])) == 1
 
 
-def test_step_record_has_no_padding():
-    assert wire.STEP_RECORD.size == 57
-
-
 def test_edges_come_in_the_order_of_time():
     edges = WindowEdges()
     assert edges.next_unix_ns() is None

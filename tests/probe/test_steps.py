@@ -4,10 +4,11 @@ import os
 import threading
 
 import pytest
-from eroica_probe import steps, wire
+from eroica_probe import steps
 from eroica_probe.channel import Channel
 from eroica_probe.faults import MAX_ERRORS, Faults
-from probe_support import STEP
+from eroica_probe.step_ring import SLOTS, WORDS, private_words
+from probe_support import STEP, step_fields
 
 
 class Optimizer:
@@ -21,9 +22,14 @@ class Recorder:
 
     def __init__(self):
         self.records = []
+        self.words = private_words()
 
-    def send_step(self, record):
-        self.records.append(wire.STEP_RECORD.unpack(record)[2:])
+    def has_ring(self):
+        return False
+
+    def send_step(self, step):
+        first = step % SLOTS * WORDS
+        self.records.append(step_fields(bytes(self.words[first : first + WORDS])))
 
 
 def live_marks(channel=None):
@@ -54,11 +60,11 @@ def test_each_step_is_one_record():
         step(marks, optimizer)
     fetch(marks, fetched=0)
     step(marks, optimizer)
-    assert [record[0] for record in channel.records] == [5] * 4
-    assert [record[2] for record in channel.records] == [1, 2, 3, 4]
-    assert [record[6] for record in channel.records] == [2, 2, 2, 0]
-    assert all(record[5] > 0 for record in channel.records)
-    assert channel.records == sorted(channel.records, key=lambda record: record[4])
+    assert [record["rank"] for record in channel.records] == [5] * 4
+    assert [record["step"] for record in channel.records] == [1, 2, 3, 4]
+    assert [record["fetches"] for record in channel.records] == [2, 2, 2, 0]
+    assert all(record["data_wait_ns"] > 0 for record in channel.records)
+    assert channel.records == sorted(channel.records, key=lambda record: record["monotonic_ns"])
 
 
 def test_first_of_equal_optimizers_marks():
@@ -68,7 +74,7 @@ def test_first_of_equal_optimizers_marks():
         for optimizer in pair:
             step(marks, optimizer)
     assert len(channel.records) == 1000
-    assert {record[8] for record in channel.records} == {0}
+    assert {record["optimizer_index"] for record in channel.records} == {0}
 
 
 def test_rarer_optimizer_takes_over():
@@ -77,8 +83,8 @@ def test_rarer_optimizer_takes_over():
     for _ in range(400):
         step(marks, discriminator, 4)
         step(marks, generator)
-    assert [record[2] for record in channel.records] == list(range(1, len(channel.records) + 1))
-    assert {record[8] for record in channel.records[-300:]} == {1}
+    assert [record["step"] for record in channel.records] == list(range(1, len(channel.records) + 1))
+    assert {record["optimizer_index"] for record in channel.records[-300:]} == {1}
     assert len(channel.records) < 700
 
 
@@ -88,7 +94,7 @@ def test_very_rare_optimizer_does_not():
     for _ in range(100):
         step(marks, main, 20)
         step(marks, temperature)
-    assert {record[8] for record in channel.records} == {0}
+    assert {record["optimizer_index"] for record in channel.records} == {0}
     assert len(channel.records) == 2000
 
 
@@ -97,7 +103,7 @@ def test_abandoned_optimizer_hands_over():
     first, second = Optimizer(), Optimizer()
     step(marks, first, 3)
     step(marks, second, steps.ABANDONED_CALLS + 10)
-    optimizers = [record[8] for record in channel.records]
+    optimizers = [record["optimizer_index"] for record in channel.records]
     assert optimizers == [0, 0, 0] + [1] * 10
 
 
@@ -105,7 +111,7 @@ def test_deleted_optimizer_hands_over_at_once():
     marks, channel = live_marks()
     for _ in range(3):
         step(marks, Optimizer(), 2)
-    assert [record[8] for record in channel.records] == [0, 0, 1, 1, 2, 2]
+    assert [record["optimizer_index"] for record in channel.records] == [0, 0, 1, 1, 2, 2]
 
 
 def test_choice_does_not_depend_on_the_rank():
@@ -117,7 +123,7 @@ def test_choice_does_not_depend_on_the_rank():
             for index, every in enumerate((1, 3, 2)):
                 if number % every == 0:
                     step(marks, optimizers[index])
-        choices.append([record[8] for record in channel.records])
+        choices.append([record["optimizer_index"] for record in channel.records])
     assert choices[0] == choices[1]
     assert choices[0][-1] == 1
 
@@ -137,7 +143,7 @@ def test_only_the_training_thread_waits_for_data():
     thread.start()
     thread.join()
     step(marks, optimizer)
-    assert channel.records[-1][5:7] == (0, 1)
+    assert (channel.records[-1]["data_wait_ns"], channel.records[-1]["fetches"]) == (0, 1)
 
 
 def test_loader_inside_a_fetch_counts_once():
@@ -146,7 +152,7 @@ def test_loader_inside_a_fetch_counts_once():
     assert marks.fetch_begins() is None
     marks.fetch_ends(began, 1)
     step(marks, Optimizer())
-    assert channel.records[0][6] == 1
+    assert channel.records[0]["fetches"] == 1
 
 
 def test_numbers_too_large_for_the_record_are_cut():
@@ -155,12 +161,13 @@ def test_numbers_too_large_for_the_record_are_cut():
     marks._fetches = 2**40
     channel.dropped = 2**32 + 7
     step(marks, Optimizer())
-    assert channel.records[0][6:8] == (wire.MAX_U32, wire.MAX_U32)
-    assert channel.records[0][1] == 7
+    (record,) = channel.records
+    assert (record["fetches"], record["probe_cost_ns"]) == (steps.MAX_COUNT, steps.MAX_COUNT)
+    assert record["dropped"] == 2**32 + 7
 
 
 class Broken(Recorder):
-    def send_step(self, record):
+    def send_step(self, step):
         raise self.error
 
 
@@ -188,7 +195,7 @@ def test_exception_of_the_jobs_signal_handler_passes():
     import signal
 
     class Channel(Recorder):
-        def send_step(self, record):
+        def send_step(self, step):
             os.kill(os.getpid(), signal.SIGUSR1)
             for _ in range(1000):
                 pass
@@ -206,10 +213,12 @@ def test_exception_of_the_jobs_signal_handler_passes():
         signal.signal(signal.SIGUSR1, before)
 
 
-def test_agent_absent_then_there_then_restarted(folder, agent, monkeypatch):
-    monkeypatch.setattr("eroica_probe.channel._CONNECT_INTERVAL_S", 0)
+def test_without_a_ring_steps_are_datagrams(folder, agent, monkeypatch):
+    monkeypatch.delattr(os, "memfd_create")
     agent.close()
     channel = Channel(folder)
+    channel.open_ring()
+    assert not channel.has_ring()
     marks, _ = live_marks(channel)
     optimizer = Optimizer()
     step(marks, optimizer, 2)
@@ -245,7 +254,7 @@ def test_full_queue_drops_and_counts(folder, agent):
     channel.close()
 
 
-def test_without_ctypes_it_sends_all_the_same(folder, agent, monkeypatch):
+def test_without_ctypes_it_works_all_the_same(folder, agent, monkeypatch):
     import importlib
     import sys
 
@@ -254,12 +263,11 @@ def test_without_ctypes_it_sends_all_the_same(folder, agent, monkeypatch):
     monkeypatch.setitem(sys.modules, "ctypes", None)
     importlib.reload(module)
     try:
-        assert module._c_send is None
+        assert module._c_access is None
         channel = module.Channel(folder)
-        marks, _ = live_marks(channel)
-        step(marks, Optimizer())
-        assert agent.expect(STEP)["step"] == 1
         assert channel.path_exists()
+        channel.remove_path()
+        assert not channel.path_exists()
         channel.close()
     finally:
         monkeypatch.undo()

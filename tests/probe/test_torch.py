@@ -120,7 +120,7 @@ def test_two_ranks_under_torchrun(start_job, agent, folder):
     agent.expect(BYE, lambda bye: bye["pid"] == job.pid)
     job.finish()
     assert {d["kind"] for d in agent.seen if d.kind == BYE} == {"exit"}
-    assert not [n for n in os.listdir(folder) if n.startswith(("probe-", "steps-", "stacks-"))]
+    assert not [n for n in os.listdir(folder) if n.startswith(("probe-", "stacks-"))]
     last = [d for d in agent.seen if d.kind == HELLO][-1]
     assert last["errors"] == 0, last["last_error"]
 
@@ -174,7 +174,7 @@ def train():
 def test_profile_inside_the_process(start_job, agent, folder):
     program = LONE + "while not os.path.exists(sys.argv[0] + '.stop'): train(); time.sleep(0.01)"
     job = start_job(program, folder, python=PYTHON, path=())
-    probe = agent.expect(STEP).sender.replace("/steps-", "/probe-")
+    probe = agent.expect(STEP).sender
     path = os.path.join(folder, "rank0.json")
     start = time.time_ns()
     command = dict(
@@ -225,7 +225,7 @@ with torch.autograd.profiler.profile() as profiler:
 print(len(profiler.function_events) > 0, flush=True)
 """
     job = start_job(program, folder, python=PYTHON, path=())
-    probe = agent.expect(STEP).sender.replace("/steps-", "/probe-")
+    probe = agent.expect(STEP).sender
     assert job.line() == "profiling"
     command = dict(do="profile", path=folder + "/t.json", start_unix_ns=1, end_unix_ns=2**62)
     assert agent.ask(probe, request="p", **command)["error"] == "busy"
