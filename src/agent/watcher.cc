@@ -178,20 +178,16 @@ void Watcher::on_message(ProbeMessage message, Datagram& from) {
     windows_.reply(rank->hello.rank, *reply);
     inquiries_.reply(rank->hello.rank, *reply);
   } else if (const auto* bye = std::get_if<ByeMessage>(&message)) {
-    read_rings();  // its last steps
-    rings_.remove(rank->pid);
+    leave(*rank);
     rank->left = true;
-    detector_->leave(rank->hello.rank);
     if (!bye->exception.empty()) {
       listener_(Remark{fmt::format("rank {} ends after step {} with {} at {}:{}", rank->hello.rank, rank->last_step,
                                    bye->exception, bye->file, bye->line)});
     }
   } else if (const auto* off = std::get_if<OffMessage>(&message)) {
     listener_(Remark{fmt::format("the probe of rank {} has turned itself off: {}", rank->hello.rank, off->reason)});
-    read_rings();
-    rings_.remove(rank->pid);
+    leave(*rank);
     rank->left = true;
-    detector_->leave(rank->hello.rank);
   }
 }
 
@@ -235,27 +231,18 @@ void Watcher::on_step(LiveRank& rank, const StepMessage& step) {
   rank.last_step = step.record.step;
   ++summary_.records;
   log_.append(step.record);
-  mark_interference(step);
+  pace_.push(step.record);
   std::vector<DetectorEvent> events;
   detector_->observe(step.record, now_ns_, events);
   hear(events);
 }
 
-void Watcher::mark_interference(const StepMessage& step) {
-  if (!windows_.active()) return;
-  if (pace_.rank < 0) pace_ = {step.record.rank, step.record.step, step.record.monotonic_ns, 0, 0};
-  if (pace_.rank != step.record.rank) return;
-  pace_.last_step = step.record.step;
-  pace_.last_ns = step.record.monotonic_ns;
-}
-
-double Watcher::interference_ms(const WindowPlan& plan, const DetectorEvent& cause) const {
-  const bool slow = cause.kind == DetectorEvent::Kind::kSlow || cause.kind == DetectorEvent::Kind::kStillSlow;
-  const double step_ms =
-      slow ? cause.slow.baseline_mean_ms + cause.slow.excess_ms : detector_->baseline_seconds() * 1e3;
-  if (plan.id.empty() || pace_.last_step <= pace_.first_step || !(step_ms > 0)) return -1;
-  const double took_ms = static_cast<double>(pace_.last_ns - pace_.first_ns) * 1e-6;
-  return std::max(0.0, took_ms - step_ms * static_cast<double>(pace_.last_step - pace_.first_step));
+/// Reads its last steps; whether it said so or has ended, it takes part no longer.
+void Watcher::leave(LiveRank& rank) {
+  read_rings();
+  rings_.remove(rank.pid);
+  detector_->leave(rank.hello.rank);
+  pace_.leave(rank.hello.rank);
 }
 
 void Watcher::hear(const std::vector<DetectorEvent>& events) {
@@ -277,7 +264,6 @@ void Watcher::begin_window(const DetectorEvent& event) {
   std::nth_element(steps.begin(), middle, steps.end());
   const double step_s = steps.empty() ? 0 : std::max(*middle, event.slow.level_ms * 1e-3);
   const double length_s = options_.window_s.value_or(window_length_s(step_s, options_.policy.window.length_s));
-  pace_ = {};
   const size_t ranks = ranks_.present().size();
   if (!windows_.begin(ranks_, length_s, event, unix_ns())) {
     listener_(Remark{"no window can be taken: no rank is there, or its folder cannot be made"});
@@ -295,7 +281,9 @@ void Watcher::each_tick() {
     if (std::optional<WindowTaken> taken = windows_.tick(ranks_, unix_ns())) {
       ++summary_.windows;
       summary_.profiled_s += static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-9;
-      taken->interference_ms = interference_ms(plan, taken->cause);
+      const bool slow =
+          taken->cause.kind == DetectorEvent::Kind::kSlow || taken->cause.kind == DetectorEvent::Kind::kStillSlow;
+      taken->interference_ms = pace_.cost_ms(plan, slow ? taken->cause.slow.onset_unix_ns : 0, unix_ns()).value_or(-1);
       listener_(*std::move(taken));
     }
   }
@@ -308,10 +296,8 @@ void Watcher::each_second() {
     if (!rank.takes_part() || rank.pid <= 0) continue;
     const ProcessState state = read_process_state(rank.pid);
     if (!state.dead() && state.start_ticks == rank.start_ticks) continue;
-    read_rings();
-    rings_.remove(rank.pid);
+    leave(rank);
     rank.gone = true;
-    detector_->leave(number);
     windows_.gone(number);
   }
   ask_who();

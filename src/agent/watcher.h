@@ -10,6 +10,7 @@
 
 #include "agent/datagram_socket.h"
 #include "agent/inquiry_runner.h"
+#include "agent/interference.h"
 #include "agent/job_folder.h"
 #include "agent/rank_table.h"
 #include "agent/step_ring.h"
@@ -74,8 +75,7 @@ class Watcher {
   void each_tick();
   void each_second();
   void tell_ranks(bool at_once);
-  void mark_interference(const StepMessage& step);
-  [[nodiscard]] double interference_ms(const WindowPlan& plan, const DetectorEvent& cause) const;
+  void leave(LiveRank& rank);
 
   std::string sockets_;
   WatchOptions options_;
@@ -87,6 +87,7 @@ class Watcher {
   StepRings rings_;
   std::set<std::string> introduced_;  ///< probes that said HELLO
   std::optional<Detector> detector_;
+  StepPace pace_;
   RecordLog log_;
   WindowRunner windows_;
   InquiryRunner inquiries_;
@@ -96,15 +97,6 @@ class Watcher {
   int64_t first_rank_ns_ = 0;
   int64_t detector_began_ns_ = 0;
   std::vector<int32_t> told_ranks_;
-
-  /// The job's pace while a window disturbs it, by one rank's own clock.
-  struct Pace {
-    int32_t rank = -1;
-    int64_t first_step = 0;
-    int64_t first_ns = 0;
-    int64_t last_step = 0;
-    int64_t last_ns = 0;
-  } pace_;
 
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
