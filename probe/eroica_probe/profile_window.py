@@ -9,7 +9,7 @@ import time
 # After the end, for the step in progress.
 GRACE_NS = 10_000_000_000
 
-WAITING, RUNNING, STOPPED, FAILED, CANCELLED = range(5)
+WAITING, RUNNING, STOPPING, STOPPED, FAILED, CANCELLED = range(6)
 
 
 class ProfileWindow:
@@ -70,8 +70,8 @@ class ProfileWindow:
 
     def _stop(self, state, error):
         self._let_others_be()
-        profiler, self.state = self._profiler, state
-        profiler.stop()
+        self.state = STOPPING  # not over yet: the listener's thread takes the trace of one that is
+        self._profiler.stop()
         self.ended_unix_ns = time.time_ns()
         self._finish(state, error)
 
