@@ -5,6 +5,7 @@ import time
 
 from . import files, flight_recorder, groups, hello, stacks, wire
 from .profile_window import GRACE_NS, STOPPED, ProfileWindow, someone_profiles
+from .profiler_thread import ProfilerThread
 
 MAX_TIME_NS = 2**63 - 1
 
@@ -22,6 +23,7 @@ class Commands:
         self._sequence_numbers = flight_recorder.SequenceNumbers()
         self._groups_sent = 0
         self._profile = None
+        self._profiler_thread = ProfilerThread()
         self._known = {
             "hello": self._hello,
             "groups": self._groups,
@@ -90,12 +92,15 @@ class Commands:
     def _window(self, command):
         window = _identifier(command, "window")
         start, end = _interval(command)
+        self._profiler_thread.window_announced()
         if not self._edges.add(window, start, end):
             self._reply(window, error="too many windows")
 
     def send_due_edges(self):
         for window, edge in self._edges.pop_due(time.time_ns()):
             self._send_edge(window, edge)
+            if edge == "start":
+                self._profiler_thread.window_begins()
 
     def _send_edge(self, window, edge):
         marks = self._probe.marks

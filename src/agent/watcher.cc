@@ -55,7 +55,7 @@ Watcher::Watcher(const JobFolder& folder, WatchOptions options, WatchListener li
       kineto_(std::move(kineto)),
       wake_(wake),
       log_(options_.job, kMostRecordBytes),
-      windows_(options_.job, folder.sockets(), folder.traces(), probes_),
+      windows_(options_.job, folder.sockets(), folder.traces(), probes_, options_.policy.window.stacks),
       inquiries_(folder.sockets(), folder.traces(), probes_) {
   options_.policy = with_options(std::move(options_.policy), options_);
 }

@@ -17,6 +17,9 @@ namespace eroica {
 namespace {
 
 constexpr size_t kMostEdges = 10'000;
+// Where every function call of busy Python is an event. Ordinary ranks write 3 to 9 MB a second.
+constexpr double kHotBytesPerSecond = 20e6;
+constexpr double kHotBytes = 50e6;
 constexpr std::string_view kFront = "rank";
 constexpr std::string_view kComplete = ".json";
 
@@ -75,6 +78,7 @@ std::string WindowRunner::configuration_for(int32_t rank, int64_t now_unix_ns) {
   part.path = path_of_rank(folder_, rank);
   part.start_unix_ms = plan.start_unix_ns / 1'000'000;
   part.duration_ms = (plan.end_unix_ns - plan.start_unix_ns) / 1'000'000;
+  part.with_stack = with_stack(rank);
   std::string text = configuration_text(part);
   if (!text.empty()) window_->armed(rank);
   return text;
@@ -87,8 +91,8 @@ void WindowRunner::profile_inside(const RankTable& ranks, int64_t now_unix_ns) {
   const WindowPlan& plan = window_->plan();
   for (const auto& [number, rank] : ranks.all()) {
     if (!window_->is_asked(number) || !rank.hello.profile) continue;
-    tell(rank,
-         encode_profile(plan.id, path_of_rank(folder_, number), plan.start_unix_ns, plan.end_unix_ns, true, true));
+    tell(rank, encode_profile(plan.id, path_of_rank(folder_, number), plan.start_unix_ns, plan.end_unix_ns,
+                              with_stack(number), true));
     window_->armed(number);
     notes_.push_back(fmt::format("rank {} was profiled from inside: it did not ask the agent for work", number));
   }
@@ -125,6 +129,23 @@ void WindowRunner::look_for_files(int64_t now_unix_ns) {
     } else {
       window_->growing(rank, static_cast<uint64_t>(found.st_size), now_unix_ns);
     }
+  }
+}
+
+void WindowRunner::look_for_hot_ranks() {
+  const double length_s = static_cast<double>(window_->plan().end_unix_ns - window_->plan().start_unix_ns) * 1e-9;
+  for (const auto& [rank, state] : window_->ranks()) {
+    if (hot_.contains(rank)) {
+      notes_.push_back(
+          fmt::format("rank {} was profiled without Python stacks: its Python is too busy for them", rank));
+    }
+    const auto bytes = static_cast<double>(state.bytes);
+    if (!with_stack(rank) || bytes < kHotBytes || bytes < kHotBytesPerSecond * length_s) continue;
+    hot_.insert(rank);
+    notes_.push_back(fmt::format(
+        "rank {} wrote {:.0f} MB in a window of {:.1f} s, since its Python is busy: from the next one on it is "
+        "profiled without Python stacks",
+        rank, bytes * 1e-6, length_s));
   }
 }
 
@@ -167,6 +188,7 @@ std::optional<WindowTaken> WindowRunner::tick(const RankTable& ranks, int64_t no
   if (now_unix_ns >= window_->plan().end_unix_ns) look_for_files(now_unix_ns);
   window_->tick(now_unix_ns);
   if (!window_->done()) return std::nullopt;
+  look_for_hot_ranks();
   write_bundle(ranks);
   WindowTaken taken{*std::move(window_), std::move(folder_), std::move(cause_), -1, std::move(notes_)};
   window_.reset();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -9,6 +10,7 @@
 #include "agent/rank_table.h"
 #include "agent/watch_news.h"
 #include "agent/window.h"
+#include "steps/policy.h"
 
 namespace eroica {
 
@@ -16,8 +18,13 @@ namespace eroica {
 class WindowRunner {
  public:
   /// `sockets`, `traces`: the job's folders. `probes` must outlive this.
-  WindowRunner(std::string job, std::string sockets, std::string traces, const DatagramSocket& probes)
-      : job_(std::move(job)), sockets_(std::move(sockets)), traces_(std::move(traces)), probes_(&probes) {}
+  WindowRunner(std::string job, std::string sockets, std::string traces, const DatagramSocket& probes,
+               PythonStacks stacks)
+      : job_(std::move(job)),
+        sockets_(std::move(sockets)),
+        traces_(std::move(traces)),
+        probes_(&probes),
+        stacks_(stacks) {}
 
   [[nodiscard]] bool active() const { return window_.has_value(); }
   /// False when there is nobody to profile, or no place to write.
@@ -35,6 +42,8 @@ class WindowRunner {
  private:
   void profile_inside(const RankTable& ranks, int64_t now_unix_ns);
   void look_for_files(int64_t now_unix_ns);
+  [[nodiscard]] bool with_stack(int32_t rank) const { return stacks_ == PythonStacks::kTrace && !hot_.contains(rank); }
+  void look_for_hot_ranks();
   void write_bundle(const RankTable& ranks);
   void tell(const LiveRank& rank, const std::string& command);
 
@@ -42,6 +51,8 @@ class WindowRunner {
   std::string sockets_;
   std::string traces_;
   const DatagramSocket* probes_;
+  PythonStacks stacks_;
+  std::set<int32_t> hot_;  ///< whose Python calls so much that stacks are too many
   uint32_t count_ = 0;
   std::optional<Window> window_;
   std::string folder_;

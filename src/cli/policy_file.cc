@@ -102,6 +102,28 @@ const std::vector<Switch>& switches() {
   return all;
 }
 
+/// A key whose value is one of some words.
+struct Choice {
+  std::string_view table;
+  std::string_view key;
+  std::vector<std::string_view> words;  ///< in the order of the values
+  size_t (*get)(const Policy&);
+  void (*set)(Policy&, size_t);
+  std::string_view means;
+};
+
+const std::vector<Choice>& choices() {
+  static const std::vector<Choice> all = {
+      {"window",
+       "stacks",
+       {"trace", "off"},
+       [](const Policy& policy) { return static_cast<size_t>(policy.window.stacks); },
+       [](Policy& policy, size_t to) { policy.window.stacks = static_cast<PythonStacks>(to); },
+       "every Python call by \"trace\" (costly where Python is hot: see docs/detector.md), or \"off\""},
+  };
+  return all;
+}
+
 constexpr std::array<std::string_view, 2> kMethods = {"full", "eroica"};
 constexpr std::array<std::string_view, 6> kTables = {"method", "eligible", "slow", "blocked", "window", "baseline"};
 constexpr std::string_view kEligible = "eligible";
@@ -110,6 +132,9 @@ std::vector<std::string_view> keys_of(std::string_view table) {
   std::vector<std::string_view> keys;
   for (const Switch& one : switches()) {
     if (one.table == table) keys.emplace_back("enabled");
+  }
+  for (const Choice& one : choices()) {
+    if (one.table == table) keys.push_back(one.key);
   }
   for (const Number& one : numbers()) {
     if (one.table == table) keys.push_back(one.key);
@@ -150,7 +175,10 @@ class Reader {
     known_keys(root, kTables, "the file");
     if (const toml::node* method = root.get("method")) read_method(*method);
     for (const std::string_view name : {"slow", "blocked", "window", "baseline"}) {
-      if (const toml::table* table = table_of(root, name)) read_numbers(*table, name);
+      if (const toml::table* table = table_of(root, name)) {
+        read_choices(*table, name);
+        read_numbers(*table, name);
+      }
     }
     if (const toml::table* table = table_of(root, kEligible)) read_eligible(*table);
   }
@@ -189,6 +217,22 @@ class Reader {
       into_.method = DetectorMethod::kEroica;
     } else if (text->get() != "full") {
       complain(node.source(), unknown_word("method", text->get(), kMethods));
+    }
+  }
+
+  void read_choices(const toml::table& table, std::string_view name) {
+    for (const Choice& one : choices()) {
+      const toml::node* node = one.table == name ? table.get(one.key) : nullptr;
+      if (node == nullptr) continue;
+      const auto* text = node->as_string();
+      const auto word = text == nullptr ? one.words.end() : std::ranges::find(one.words, text->get());
+      if (text == nullptr) {
+        complain(node->source(), fmt::format("'{}' must be a text", one.key));
+      } else if (word == one.words.end()) {
+        complain(node->source(), unknown_word(std::string(one.key), text->get(), one.words));
+      } else {
+        one.set(into_, static_cast<size_t>(word - one.words.begin()));
+      }
     }
   }
 
@@ -306,6 +350,9 @@ std::string policy_toml(const Policy& policy) {
     text += fmt::format("\n[{}]\n", table);
     for (const Switch& one : switches()) {
       if (one.table == table) text += line("enabled", one.of(copy) ? "true" : "false", one.means);
+    }
+    for (const Choice& one : choices()) {
+      if (one.table == table) text += line(one.key, fmt::format("\"{}\"", one.words[one.get(policy)]), one.means);
     }
     for (const Number& one : numbers()) {
       if (one.table != table) continue;

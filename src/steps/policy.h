@@ -35,8 +35,15 @@ struct BlockedPolicy {
   double first_step_s = 1800;  ///< until the first step has ended
 };
 
+/// How a window tells which Python functions ran.
+enum class PythonStacks : uint8_t {
+  kTrace,  ///< every call, by Kineto; costly where Python is hot
+  kOff,    ///< not at all
+};
+
 /// When a window may be taken.
 struct WindowPolicy {
+  PythonStacks stacks = PythonStacks::kTrace;
   double length_s = 10;
   double tail_s = 5;               ///< steps so long after a window's end are still disturbed by it
   double cooldown_s = 300;         ///< between two windows; one for a job that got worse or blocked may come sooner
