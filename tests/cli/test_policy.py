@@ -32,6 +32,13 @@ def test_show_is_a_policy_without_problems(eroica, tmp_path):
     assert (result.returncode, result.stdout) == (0, "no problems\n")
 
 
+def test_stacks_can_be_turned_off(eroica, tmp_path):
+    path = tmp_path / "policy.toml"
+    path.write_text(eroica("policy", "show").stdout.replace('stacks = "trace"', 'stacks = "off"'))
+    result = eroica("policy", "check", path)
+    assert (result.returncode, result.stdout) == (0, "no problems\n")
+
+
 def test_docs_show_the_default_policy(eroica):
     assert eroica("policy", "show").stdout in (ROOT / "docs" / "detector.md").read_text()
 
@@ -48,6 +55,8 @@ def test_docs_show_the_default_policy(eroica):
     ("method = \"eroic\"", "p.toml:1: unknown method 'eroic'; did you mean 'eroica'?"),
     ("[eligible]\nhours_utc = [\"24:00-06:00\"]",
      "p.toml:2: '24:00-06:00' is no range of hours; expected as in '22:00-06:30'"),
+    ("[window]\nstacks = \"trac\"", "p.toml:2: unknown stacks 'trac'; did you mean 'trace'?"),
+    ("[window]\nstacks = true", "p.toml:2: 'stacks' must be a text"),
     ("[eligible]\njobs = []", "p.toml:2: 'jobs' must be a list of 1 to 100 texts"),
     ("[slow", "p.toml:1: no valid TOML"),
 ])
