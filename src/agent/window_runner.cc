@@ -17,9 +17,9 @@ namespace eroica {
 namespace {
 
 constexpr size_t kMostEdges = 10'000;
-// Where every function call of busy Python is an event. Ordinary ranks write 3 to 9 MB a second.
-constexpr double kHotBytesPerSecond = 20e6;
-constexpr double kHotBytes = 50e6;
+// Where every function call of busy Python is an event. Ordinary ranks write 3 to 25 MB a second.
+constexpr double kHotBytesPerSecond = 40e6;
+constexpr double kHotBytes = 100e6;
 constexpr std::string_view kFront = "rank";
 constexpr std::string_view kComplete = ".json";
 

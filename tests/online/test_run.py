@@ -35,6 +35,7 @@ quiet_machine = pytest.mark.skipif(os.environ.get("EROICA_LIVE") != "all", reaso
 
 TRAIN = """
 import os, sys, time
+{before}
 import torch, torch.distributed as dist
 from torch.utils.data import DataLoader, TensorDataset
 
@@ -92,13 +93,14 @@ count = 0
 
 
 class Run:
-    def __init__(self, folder, body="pass", most_steps=100_000, status=0, policy=POLICY, options=()):
+    def __init__(self, folder, body="pass", most_steps=100_000, status=0, policy=POLICY, options=(), before=""):
         self.folder = folder
         self.stop_file = folder / "stop"
         self.json = folder / "diagnoses.jsonl"
         script = folder / "train.py"
         script.write_text(
             TRAIN.replace("{body}", textwrap.indent(textwrap.dedent(body), "    ").strip())
+            .replace("{before}", before)
             .replace("{most_steps}", str(most_steps))
             .replace("{status}", str(status))
         )
@@ -250,6 +252,52 @@ def test_a_healthy_job_raises_no_alarm(run):
     assert "slow" not in errors and "blocked" not in errors.replace("blocked.py", ""), errors
     assert job.diagnoses() == []
     assert not job.folders()
+
+
+# A window of the healthy job, however busy the machine is.
+BASELINE = """
+[slow]
+level_rise_percent = 1000
+shift_percent = 100
+lost_time_percent = 100
+periodic_from_start_percent = 10000
+[blocked]
+enabled = false
+[window]
+length_s = 3
+[baseline]
+count = 1
+after_steps = 60
+"""
+
+
+def test_a_window_of_the_healthy_job(run):
+    job = run(policy=BASELINE)
+    job.until(lambda: "the healthy window is taken" in job.stderr() or job.diagnoses(), "a window")
+    errors = job.stderr()
+    assert "profiling 2 ranks for 3.0 s, to compare later windows with" in errors
+    assert "from inside" not in errors and "no trace" not in errors, errors
+    assert job.stop() == 0
+
+
+def test_where_kineto_asks_nobody_ranks_profile_themselves(run):
+    job = run(policy=BASELINE, before='os.environ.pop("KINETO_USE_DAEMON", None)')
+    job.until(lambda: "the healthy window is taken" in job.stderr() or job.diagnoses(), "a window")
+    errors = job.stderr()
+    for rank in (0, 1):
+        assert "rank %d was profiled from inside" % rank in errors, errors
+    assert "no trace" not in errors, errors
+    assert job.stop() == 0
+
+
+def test_beside_the_jobs_own_profiler_it_is_said_that_there_is_no_trace(run):
+    own = "if step == 20: globals().update(own=torch.profiler.profile()); own.start()"
+    job = run(own, policy=BASELINE)
+    job.until(lambda: "no rank could be profiled" in job.stderr(), "what became of the window")
+    errors = job.stderr()
+    for rank in (0, 1):
+        assert "rank %d has no trace" % rank in errors, errors
+    assert job.stop() == 0
 
 
 def test_the_command_is_killed(run):
