@@ -4,7 +4,7 @@ import sys
 import time
 
 from . import files, flight_recorder, groups, hello, stacks, wire
-from .profile_window import GRACE_NS, STOPPED, ProfileWindow, someone_profiles
+from .profile_window import GRACE_NS, STOPPED, ProfileWindow, job_profiles, someone_profiles
 from .profiler_thread import ProfilerThread
 
 MAX_TIME_NS = 2**63 - 1
@@ -111,6 +111,7 @@ class Commands:
             "step": marks.step,
             "step_unix_ns": marks.last_step_unix_ns,
             "unix_ns": time.time_ns(),
+            "job_profiles": self._profile is None and job_profiles(),
         }
         numbers = []
         try:

@@ -122,9 +122,13 @@ class ProfileWindow:
         self._profiler = None
 
 
+def job_profiles():
+    """A profiler that was started from Python is active; Kineto then takes no window of the agent's."""
+    return bool(getattr(sys.modules.get("torch.autograd.profiler"), "_is_profiler_enabled", False))
+
+
 def someone_profiles():
     enabled = getattr(sys.modules.get("torch._C._autograd"), "_profiler_enabled", None)
     if enabled is None:
         enabled = getattr(sys.modules.get("torch.autograd"), "_profiler_enabled", None)
-    by_module = getattr(sys.modules.get("torch.autograd.profiler"), "_is_profiler_enabled", False)
-    return bool(by_module) or bool(enabled is not None and enabled())
+    return job_profiles() or bool(enabled is not None and enabled())

@@ -124,7 +124,8 @@ std::optional<ProbeMessage> decode_json(uint8_t type, std::string_view payload) 
     case 3:
       return groups(json);
     case 4:
-      return EdgeMessage{small(json, "rank"), name(json, "window"), text(json, "edge") == "end", std::string(payload)};
+      return EdgeMessage{small(json, "rank"), name(json, "window"), text(json, "edge") == "end",
+                         flag(json, "job_profiles"), std::string(payload)};
     case 5:
       return ReplyMessage{name(json, "request"), flag(json, "ok"), flag(json, "late"), text(json, "error"),
                           text(json, "path")};

@@ -58,7 +58,8 @@ struct EdgeMessage {
   int32_t rank = -1;
   std::string window;
   bool end = false;
-  std::string json;  ///< all of it
+  bool job_profiles = false;  ///< the job's own profiler is active
+  std::string json;           ///< all of it
 };
 
 struct ReplyMessage {

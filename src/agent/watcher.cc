@@ -173,7 +173,7 @@ void Watcher::on_message(ProbeMessage message, Datagram& from) {
   if (auto* groups = std::get_if<GroupsMessage>(&message)) {
     ranks_.groups(*rank, std::move(*groups));
   } else if (const auto* edge = std::get_if<EdgeMessage>(&message)) {
-    windows_.edge(*edge);
+    windows_.edge(rank->hello.rank, *edge);
   } else if (const auto* reply = std::get_if<ReplyMessage>(&message)) {
     windows_.reply(rank->hello.rank, *reply);
     inquiries_.reply(rank->hello.rank, *reply);

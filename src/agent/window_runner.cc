@@ -103,8 +103,10 @@ void WindowRunner::reply(int32_t rank, const ReplyMessage& reply) {
   if (!reply.ok) window_->failed(rank, "profiling from inside: " + reply.error);
 }
 
-void WindowRunner::edge(const EdgeMessage& edge) {
-  if (window_ && edge.window == window_->plan().id && edges_.size() < kMostEdges) edges_.push_back(edge.json);
+void WindowRunner::edge(int32_t rank, const EdgeMessage& edge) {
+  if (!window_ || edge.window != window_->plan().id) return;
+  if (edges_.size() < kMostEdges) edges_.push_back(edge.json);
+  if (!edge.end && edge.job_profiles) window_->failed(rank, "the job's own profiler is running");
 }
 
 void WindowRunner::gone(int32_t rank) {

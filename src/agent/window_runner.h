@@ -34,7 +34,7 @@ class WindowRunner {
   /// What to answer a rank that polls; empty: nothing to do.
   std::string configuration_for(int32_t rank, int64_t now_unix_ns);
   void reply(int32_t rank, const ReplyMessage& reply);
-  void edge(const EdgeMessage& edge);
+  void edge(int32_t rank, const EdgeMessage& edge);
   void gone(int32_t rank);
   /// Time passes. The window, once it is over.
   std::optional<WindowTaken> tick(const RankTable& ranks, int64_t now_unix_ns);

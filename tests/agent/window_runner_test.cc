@@ -92,5 +92,20 @@ TEST_F(WindowRunnerTest, ARankWithBusyPythonIsSparedItsStacks) {
   EXPECT_THAT(taken->notes[0], HasSubstr("rank 1 was profiled without Python stacks"));
 }
 
+TEST_F(WindowRunnerTest, BesideTheJobsOwnProfilerNobodyWaitsForATrace) {
+  WindowRunner runner = this->runner(PythonStacks::kTrace);
+  ASSERT_TRUE(runner.begin(ranks_, 3, {}, now_ns_));
+  const std::string id = runner.plan().id;
+  for (const int32_t rank : {0, 1}) {
+    (void)runner.configuration_for(rank, now_ns_);
+    runner.edge(rank, {rank, id, false, rank == 1, "{}"});
+  }
+  write(id, 0, 1000);
+  const std::optional<WindowTaken> taken = runner.tick(ranks_, runner.plan().end_unix_ns);
+  ASSERT_TRUE(taken);
+  ASSERT_EQ(taken->notes.size(), 1);
+  EXPECT_THAT(taken->notes[0], HasSubstr("rank 1 has no trace: the job's own profiler is running"));
+}
+
 }  // namespace
 }  // namespace eroica::testing
