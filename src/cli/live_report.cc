@@ -183,7 +183,8 @@ void LiveReport::tell(WindowTaken& taken) {
     baseline_ = std::move(analysis->collected);
     if (analysis->document.healthy) {
       std::string cost;
-      if (taken.interference_ms >= 0) cost = fmt::format(" (it cost {:.1f} s of training)", taken.interference_ms * 1e-3);
+      if (taken.interference_ms >= 0)
+        cost = fmt::format(" (it cost {:.1f} s of training)", taken.interference_ms * 1e-3);
       say("the healthy window is taken; nothing wrong was found in it" + cost);
     } else {
       deliver(analysis->document, taken.cause);  // slow from its start, perhaps

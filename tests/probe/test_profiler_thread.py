@@ -22,6 +22,7 @@ def native(name=None):
 def nice(*found): return [os.getpriority(os.PRIO_PROCESS, task) - usual for task in found]
 usual = os.getpriority(os.PRIO_PROCESS, 0)
 old = native()
+print("begun", flush=True)
 sys.stdin.readline()
 {after_the_command}
 print("made", flush=True)
@@ -44,6 +45,7 @@ TWO = "first, second = native(), native()"
 def test_only_the_thread_that_came_with_the_window_gives_way(start_job, agent, folder, threads, found, expected):
     job = start_job(PROGRAM.replace("{after_the_command}", threads).replace("{found}", found), folder, RANK)
     probe = agent.expect(HELLO).sender
+    assert job.line() == "begun"
     past = time.time_ns()
     agent.command(probe, do="window", window="first", start_unix_ns=2**62, end_unix_ns=2**62)
     agent.ask(probe, HELLO, do="hello")  # the command before it has been done
