@@ -34,8 +34,7 @@ pytestmark = pytest.mark.skipif(not _has_torch(), reason="no Python with torch")
 quiet_machine = pytest.mark.skipif(os.environ.get("EROICA_LIVE") != "all", reason="needs a quiet machine: EROICA_LIVE=all")
 
 TRAIN = """
-import os, sys, time
-{before}
+import os, sys, time; {before}
 import torch, torch.distributed as dist
 from torch.utils.data import DataLoader, TensorDataset
 
