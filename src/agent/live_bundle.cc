@@ -13,7 +13,10 @@ std::string bundle_json(const LiveBundle& bundle) {
   for (const LiveBundle::Rank& rank : bundle.ranks) {
     Json entry = {{"rank", rank.rank}};
     if (!rank.host.empty()) entry["host"] = rank.host;
-    if (!rank.host.empty() && named.insert(rank.host).second) hosts.push_back({{"name", rank.host}});
+    if (!rank.host.empty() && named.insert(rank.host).second) {
+      hosts.push_back({{"name", rank.host}});
+      if (!bundle.machine.empty() && bundle.machine != rank.host) hosts.back()["machine"] = bundle.machine;
+    }
     if (rank.gpu >= 0) entry["gpu"] = rank.gpu;
     if (rank.pid >= 0) entry["pid"] = rank.pid;
     if (!rank.trace.empty()) entry["trace"] = rank.trace;
@@ -31,6 +34,11 @@ std::string bundle_json(const LiveBundle& bundle) {
   if (bundle.world_size > 0) document["job"]["world_size"] = bundle.world_size;
   document["window"] = {{"start_unix_ns", bundle.start_unix_ns}, {"duration_ms", bundle.duration_ms}};
   document["hosts"] = std::move(hosts);
+  if (!bundle.samples.empty()) {
+    document["samples"] = Json::array({bundle.samples});
+    document["sampler_cores"] = bundle.sampler_cores;
+  }
+  if (!bundle.not_sampled.empty()) document["not_sampled"] = bundle.not_sampled;
   document["ranks"] = std::move(ranks);
   if (!bundle.groups.empty()) document["groups"] = std::move(groups);
   return document.dump(1, ' ', false, Json::error_handler_t::replace) + "\n";

@@ -24,7 +24,11 @@ struct LiveBundle {
     std::map<std::string, std::string> labels;
     std::map<std::string, std::string> env;
   };
-  std::vector<Rank> ranks;  ///< ascending
+  std::vector<Rank> ranks;               ///< ascending
+  std::string machine;                   ///< that the ranks' hosts are parts of, where they have names of their own
+  std::string samples;                   ///< a name in the bundle's folder; empty: none
+  double sampler_cores = 0;              ///< that reading them took
+  std::vector<std::string> not_sampled;  ///< what the machine does not tell
   std::vector<ProcessGroup> groups;
 };
 

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
 #include <charconv>
 #include <fstream>
 #include <map>
@@ -22,6 +23,7 @@ constexpr double kHotBytesPerSecond = 40e6;
 constexpr double kHotBytes = 100e6;
 constexpr std::string_view kFront = "rank";
 constexpr std::string_view kComplete = ".json";
+constexpr std::string_view kSamples = "samples.json";
 
 /// The rank of `rank3.json`, `rank3_1234.json` and their `.tmp`; −1: none.
 int32_t rank_of_file(std::string_view name) {
@@ -35,6 +37,21 @@ int32_t rank_of_file(std::string_view name) {
 
 std::string path_of_rank(const std::string& folder, int32_t rank) {
   return fmt::format("{}/{}{}{}", folder, kFront, rank, kComplete);
+}
+
+std::string machine_name() {
+  std::array<char, 256> name{};
+  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+}
+
+/// The ranks of this window, for whoever reads this machine's counters.
+SampledJob sampled_job(const RankTable& ranks, const std::vector<int32_t>& present) {
+  SampledJob job{machine_name(), {}, getpid()};
+  for (const int32_t number : present) {
+    const LiveRank& rank = ranks.all().at(number);
+    job.ranks.push_back({number, rank.pid, rank.hello.host});
+  }
+  return job;
 }
 
 bool write_text(const std::string& path, const std::string& text) {
@@ -62,6 +79,8 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
   edges_.clear();
   notes_.clear();
   const WindowPlan& plan = window_->plan();
+  sampler_ =
+      std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples));
   for (const int32_t number : present) {
     const LiveRank& rank = ranks.all().at(number);
     tell(rank, encode_window(id, plan.start_unix_ns, plan.end_unix_ns));
@@ -159,6 +178,15 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
   bundle.start_unix_ns = plan.start_unix_ns;
   bundle.duration_ms = static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-6;
   bundle.groups = ranks.process_groups();
+  bundle.machine = machine_name();
+  WindowSamples samples = sampler_->finish();
+  sampler_.reset();
+  if (samples.written) {
+    bundle.samples = kSamples;
+    bundle.sampler_cores = samples.cores;
+  }
+  bundle.not_sampled = std::move(samples.missing);
+  notes_.insert(notes_.end(), samples.notes.begin(), samples.notes.end());
   for (const auto& [number, state] : window_->ranks()) {
     LiveBundle::Rank entry;
     entry.rank = number;

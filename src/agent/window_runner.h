@@ -1,5 +1,6 @@
 #pragma once
 
+#include <memory>
 #include <optional>
 #include <set>
 #include <string>
@@ -10,6 +11,7 @@
 #include "agent/rank_table.h"
 #include "agent/watch_news.h"
 #include "agent/window.h"
+#include "agent/window_sampler.h"
 #include "steps/policy.h"
 
 namespace eroica {
@@ -55,6 +57,7 @@ class WindowRunner {
   std::set<int32_t> hot_;  ///< whose Python calls so much that stacks are too many
   uint32_t count_ = 0;
   std::optional<Window> window_;
+  std::unique_ptr<WindowSampler> sampler_;
   std::string folder_;
   DetectorEvent cause_;
   bool told_rest_ = false;

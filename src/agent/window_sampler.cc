@@ -1,0 +1,83 @@
+#include "agent/window_sampler.h"
+
+#include <fmt/format.h>
+
+#include <chrono>
+#include <ctime>
+#include <fstream>
+#include <utility>
+
+#include "agent/this_thread.h"
+#include "sample/host_sampler.h"
+
+namespace eroica {
+namespace {
+
+// So that what is booked late, or read seldom, reaches over the window's edges.
+constexpr int64_t kMarginNs = 300'000'000;
+constexpr int kNice = 5;
+constexpr size_t kMostForeign = 3;
+constexpr double kLeastForeignCores = 0.2;
+constexpr double kMuchCost = 0.03;
+
+int64_t thread_cpu_ns() {
+  timespec used{};
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
+  return int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
+}
+
+std::vector<std::string> notes_of(const HostSampler& sampler) {
+  std::vector<std::string> notes;
+  for (const HostSampler::ForeignUse& use : sampler.foreign(kMostForeign, kLeastForeignCores)) {
+    notes.push_back(fmt::format("outside of the job, {} (process {}{}) used {:.2f} cores during the window", use.name,
+                                use.pid, use.cgroup.size() > 1 ? " in " + use.cgroup : "", use.cores));
+  }
+  if (sampler.lost() > 0) notes.push_back(fmt::format("{} samples were left out: too many", sampler.lost()));
+  if (sampler.cost_share() > kMuchCost) {
+    notes.push_back(fmt::format("reading the host's counters took {:.1f} % of a core", sampler.cost_share() * 100));
+  }
+  return notes;
+}
+
+}  // namespace
+
+WindowSampler::WindowSampler(SampledJob job, WindowPlan plan, std::string path)
+    : job_(std::move(job)), plan_(std::move(plan)), path_(std::move(path)), thread_([this] { run(); }) {}
+
+bool WindowSampler::wait_until(int64_t unix_ns) {
+  std::unique_lock lock(mutex_);
+  const int64_t left_ns = unix_ns - eroica::unix_ns();
+  return !ends_.wait_for(lock, std::chrono::nanoseconds(left_ns), [this] { return ending_; });
+}
+
+void WindowSampler::run() {
+  give_way(kNice);
+  if (!wait_until(plan_.start_unix_ns - kMarginNs)) return;
+  HostSampler sampler(SystemFiles(), job_, thread_cpu_ns);
+  while (true) {
+    const int64_t next_ns = sampler.sample(unix_ns());
+    if (!wait_until(next_ns) || unix_ns() > plan_.end_unix_ns + kMarginNs) break;
+  }
+  sampler.finish(unix_ns());
+  std::ofstream file(path_, std::ios::binary | std::ios::trunc);
+  file << samples_json(sampler.samples());
+  outcome_.written = static_cast<bool>(file.flush());
+  outcome_.cores = sampler.cost_share();
+  outcome_.missing = sampler.missing();
+  outcome_.notes = notes_of(sampler);
+  if (!outcome_.written) outcome_.notes.push_back(path_ + " cannot be written: evidence from the host is missing");
+}
+
+WindowSamples WindowSampler::finish() {
+  if (thread_.joinable()) {
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    ends_.notify_one();
+    thread_.join();
+  }
+  return std::move(outcome_);
+}
+
+}  // namespace eroica

@@ -1,0 +1,23 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace eroica {
+
+/// A job's part on this machine.
+struct SampledRank {
+  int32_t rank = -1;
+  pid_t pid = -1;
+  std::string host;  ///< as the rank calls it: containers and namespaces have names of their own
+};
+struct SampledJob {
+  std::string machine;  ///< as this machine calls itself
+  std::vector<SampledRank> ranks;
+  pid_t self = -1;  ///< the process that samples; it and what it started are no strangers
+};
+
+}  // namespace eroica
