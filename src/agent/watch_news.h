@@ -38,6 +38,7 @@ struct WindowTaken {
   DetectorEvent cause;
   double interference_ms = -1;  ///< −1: not known
   std::vector<std::string> notes;
+  bool goes_on = false;  ///< a step ended after it: the window does not end in a hang
 };
 
 struct JobInquired {

@@ -61,6 +61,7 @@ class WindowRunner {
   std::string folder_;
   DetectorEvent cause_;
   bool told_rest_ = false;
+  int64_t step_at_end_ = -1;  // the last one of any rank when the window ended
   std::vector<std::string> edges_;
   std::vector<std::string> notes_;
 };

@@ -15,6 +15,13 @@ Job job_of(const Collected& collected) {
   return builder.finish(collected.names);
 }
 
+Conclusion conclude(const Comparison& comparison, const Collected* baseline, std::span<const Rule> rules) {
+  if (baseline == nullptr) return diagnose(comparison, nullptr, rules);
+  const Job before = job_of(*baseline);
+  const Comparison past(before, baseline->names);
+  return diagnose(comparison, &past, rules);
+}
+
 }  // namespace
 
 Conclusion conclude(const Collected& now, const Collected* baseline, std::span<const Rule> rules, Method method) {
@@ -31,12 +38,15 @@ Conclusion conclude(const Collected& now, const Collected* baseline, std::span<c
   return conclude(job_of(now), now.names, baseline, rules);
 }
 
+Conclusion conclude_running(const Collected& now, const Collected* baseline, std::span<const Rule> rules) {
+  const Job job = job_of(now);
+  Comparison comparison(job, now.names);
+  comparison.blocked.reset();
+  return conclude(comparison, baseline, rules);
+}
+
 Conclusion conclude(const Job& job, const NameTable& names, const Collected* baseline, std::span<const Rule> rules) {
-  const Comparison comparison(job, names);
-  if (baseline == nullptr) return diagnose(comparison, nullptr, rules);
-  const Job before = job_of(*baseline);
-  const Comparison past(before, baseline->names);
-  return diagnose(comparison, &past, rules);
+  return conclude(Comparison(job, names), baseline, rules);
 }
 
 }  // namespace eroica

@@ -15,6 +15,10 @@ namespace eroica {
 Conclusion conclude(const Collected& now, const Collected* baseline, std::span<const Rule> rules,
                     Method method = Method::kFull);
 
+/// The same by the full method, of a window after which the job is known to have made more steps: however long a rank
+/// waited at its end, it is in no hang.
+Conclusion conclude_running(const Collected& now, const Collected* baseline, std::span<const Rule> rules);
+
 /// The same of a job whose patterns were not kept.
 Conclusion conclude(const Job& job, const NameTable& names, const Collected* baseline, std::span<const Rule> rules);
 

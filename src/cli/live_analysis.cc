@@ -32,8 +32,9 @@ Result<LiveAnalysis> analyze_window(const WindowTaken& taken, const Collected* b
   options.ranks_listed = ranks_of(*inputs);
   options.notes = taken.notes;
   options.notes.insert(options.notes.end(), collected->notes.begin(), collected->notes.end());
-  Result<Document> document =
-      build_document(collected->patterns, collected->names, options, conclude(*collected, baseline, rules));
+  Conclusion conclusion =
+      taken.goes_on ? conclude_running(*collected, baseline, rules) : conclude(*collected, baseline, rules);
+  Result<Document> document = build_document(collected->patterns, collected->names, options, std::move(conclusion));
   if (!document) return document.error();
   if (taken.interference_ms >= 0) document->budget.interference_ms = taken.interference_ms;
   return LiveAnalysis{std::move(document.value()), std::move(collected.value())};
