@@ -219,8 +219,8 @@ constexpr auto kStandardLibrary = std::to_array<std::string_view>({
     "zoneinfo",
 });
 
-constexpr auto kFrameworkPackages =
-    std::to_array<std::string_view>({"functorch", "numpy", "nvtx", "torch", "torchgen", "torchrun", "triton"});
+constexpr auto kFrameworkPackages = std::to_array<std::string_view>(
+    {"eroica_probe", "functorch", "numpy", "nvtx", "torch", "torchgen", "torchrun", "triton"});
 
 /// Folders that say where a machine keeps things, not what they are. Sorted.
 constexpr auto kRootParts =
@@ -331,8 +331,9 @@ Package find_package(const Parts& parts) {
         root.starts_with("_ray_pkg_") || root == "transformers_modules") {
       return {i, false};
     }
-    // A source checkout: pytorch/torch/…, triton/python/triton/…
-    if ((root.starts_with("pytorch") && parts[i] == "torch") || (root == "python" && parts[i] == "triton")) {
+    // A source checkout: pytorch/torch/…, triton/python/triton/…; our own probe, wherever it lies.
+    if (parts[i] == "eroica_probe" || (root.starts_with("pytorch") && parts[i] == "torch") ||
+        (root == "python" && parts[i] == "triton")) {
       return {i, false};
     }
     if (i >= 2 && parts[i - 2].ends_with(".runfiles")) {

@@ -19,9 +19,9 @@ struct PythonPath {
 /// - other absolute paths: without home, temporary and container roots, at most the last three parts;
 /// - anywhere: parts that only one machine or run has (numbers, tmpXXXX, UUIDs, hashes) removed.
 ///
-/// `framework` holds for torch, numpy, triton, nvtx, the standard library (below lib/pythonX.Y, or a relative path
-/// whose first part is one of its modules) and generated code. Libraries that users choose and write for training
-/// (megatron, transformers, vllm …) are not framework.
+/// `framework` holds for torch, numpy, triton, nvtx, eroica's own probe, the standard library (below lib/pythonX.Y, or
+/// a relative path whose first part is one of its modules) and generated code. Libraries that users choose and write
+/// for training (megatron, transformers, vllm …) are not framework.
 PythonPath canonical_python_path(std::string_view raw);
 
 }  // namespace eroica

@@ -47,6 +47,8 @@ TEST(PythonIdentity, SaysWhoseCodeRan) {
       {"/sgl-workspace/triton-custom/python/triton/runtime/jit.py(600): run", "run", "triton/runtime/jit.py", 600,
        true},
       {"/root/pytorch/torch/optim/adam.py(220): step", "step", "torch/optim/adam.py", 220, true},
+      {"/work/tree/probe/eroica_probe/channel.py(118): send_step", "send_step", "eroica_probe/channel.py", 118, true},
+      {"eroica_probe/channel.py(118): send_step", "send_step", "eroica_probe/channel.py", 118, true},
       {"threading.py(1032): run", "run", "threading.py", 1032, true},
       {"/usr/lib/python3.11/threading.py(1032): run", "run", "threading.py", 1032, true},
       {"/root/.pyenv/versions/3.12.4/lib/python3.12/logging/__init__.py(1720): isEnabledFor", "isEnabledFor",
