@@ -209,6 +209,12 @@ std::vector<TimeClass> affected_classes(const Rule& rule, const Job& job) {
   return classes;
 }
 
+bool share_classes(const Rule& a, const Rule& b, const Job& job) {
+  const std::vector<TimeClass> ours = affected_classes(a, job);
+  const std::vector<TimeClass> theirs = affected_classes(b, job);
+  return std::ranges::any_of(ours, [&](TimeClass one) { return std::ranges::find(theirs, one) != theirs.end(); });
+}
+
 double own_share(const RankFacts& rank, const std::vector<TimeClass>& classes) {
   double sum = 0;
   for (const TimeClass one : classes) {

@@ -8,6 +8,7 @@
 #include "diagnose/diagnose_blocked.h"
 #include "diagnose/evaluate.h"
 #include "diagnose/facts.h"
+#include "diagnose/losses.h"
 #include "diagnose/select.h"
 #include "diagnose/vocabulary.h"
 
@@ -18,30 +19,18 @@ constexpr double kLeastHint = 0.15;
 constexpr size_t kMostHints = 8;
 
 // What the claims cost together and each for itself, in ms a step.
-void count_losses(const Comparison& now, std::vector<Selected>& claims, std::vector<Diagnosis>& diagnoses,
+void count_losses(const Comparison& now, const std::vector<Selected>& claims, std::vector<Diagnosis>& diagnoses,
                   Conclusion& conclusion) {
   const Job& job = *now.job;
-  std::vector<double> all(job.ranks.size());
   double all_transfers = 0;
-  for (const Selected& claim : claims) {
-    for (size_t i = 0; i < all.size(); ++i) all[i] = std::max(all[i], claim.match.candidate.saved[i]);
-    all_transfers += claim.match.candidate.communication_saved;
-  }
-  const double joint_own = now.model.lost_ms(all);
+  for (const Selected& claim : claims) all_transfers += claim.match.candidate.communication_saved;
+  const double joint_own = now.model.lost_ms(saved_together(job, claims));
   const double world = std::max<double>(static_cast<double>(job.ranks.size()), job.world_size);
   for (size_t c = 0; c < claims.size(); ++c) {
     const Candidate& candidate = claims[c].match.candidate;
-    std::vector<double> others(job.ranks.size());
-    for (size_t o = 0; o < claims.size(); ++o) {
-      if (o == c) continue;
-      for (size_t i = 0; i < others.size(); ++i) {
-        others[i] = std::max(others[i], claims[o].match.candidate.saved[i]);
-      }
-    }
-    const double transfers = candidate.communication_saved * job.step_ms;
-    diagnoses[c].marginal_ms_per_step = now.model.lost_ms(candidate.saved) + transfers;
-    diagnoses[c].lost_ms_per_step = std::max(0.0, joint_own - now.model.lost_ms(others)) + transfers;
-    diagnoses[c].lost_ms_per_step = std::min(diagnoses[c].lost_ms_per_step, job.step_ms);
+    diagnoses[c].marginal_ms_per_step =
+        now.model.lost_ms(candidate.saved) + candidate.communication_saved * job.step_ms;
+    diagnoses[c].lost_ms_per_step = lost_ms(now, claims, claims[c]);
     if (job.step_ms > 0) {
       diagnoses[c].lost_gpu_seconds_per_hour = diagnoses[c].lost_ms_per_step / job.step_ms * 3600 * world;
     }
@@ -114,12 +103,11 @@ Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span
   std::vector<Selected> claims;
   std::vector<Selected> hints;
   for (Selected& one : selected) {
-    if (one.match.confidence >= kClaimConfidence) {
-      claims.push_back(std::move(one));
-    } else if (one.match.confidence >= kLeastHint && hints.size() < kMostHints) {
-      hints.push_back(std::move(one));
-    }
+    (one.match.confidence >= kClaimConfidence ? claims : hints).push_back(std::move(one));
   }
+  doubt_costless(now, claims, hints);
+  std::erase_if(hints, [](const Selected& hint) { return hint.match.confidence < kLeastHint; });
+  if (hints.size() > kMostHints) hints.erase(hints.begin() + kMostHints, hints.end());
   std::vector<Diagnosis> diagnoses;
   diagnoses.reserve(claims.size());
   for (const Selected& claim : claims) diagnoses.push_back(describe(claim, rejections, facts));

@@ -66,10 +66,9 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
     return usual_of(now.peers.sets[now.peers.set_of[rank]], candidate.subject,
                     [&](uint32_t other) { return now.clock_deficits[other]; });
   };
-  const bool of_user_python =
-      candidate.subject.is_all() &&
-      std::any_of(candidate.rule->evidence.begin(), candidate.rule->evidence.end(),
-                  [](const EvidenceRule& evidence) { return evidence.fact == "function.user_share"; });
+  const auto user_python = std::ranges::find_if(
+      candidate.rule->evidence, [](const EvidenceRule& evidence) { return evidence.fact == "function.user_share"; });
+  const bool of_user_python = candidate.subject.is_all() && user_python != candidate.rule->evidence.end();
   const bool computes = std::find(classes.begin(), classes.end(), TimeClass::kCompute) != classes.end();
   std::vector<TimeClass> host_classes = classes;
   std::erase(host_classes, TimeClass::kCompute);
@@ -127,11 +126,12 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
           now.clock_deficits[rank] * job.ranks[rank].share[static_cast<size_t>(TimeClass::kCompute)];
       saved = std::isnan(saved) ? at_full_clock : std::max(saved, at_full_clock);
     }
-    if (std::isnan(saved) && of_user_python) {
-      saved = user_python_share(job, job.ranks[rank]);
-    } else if (std::isnan(saved)) {
-      candidate.effect_measured = false;
-      saved = kUnmeasuredPart * affected(rank);
+    if (std::isnan(saved)) {
+      saved = of_user_python ? user_python_share(job, job.ranks[rank]) : 0;
+      if (!of_user_python || !is_needed(*user_python)) {
+        candidate.effect_measured = false;
+        saved = std::max(saved, kUnmeasuredPart * affected(rank));
+      }
     }
     candidate.saved[rank] = std::max(0.0, saved);
   }

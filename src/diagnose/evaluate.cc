@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/robust.h"
 #include "compare/unobserved.h"
@@ -30,6 +31,8 @@ constexpr double kFewStepsSeen = 0.6;
 constexpr double kMostOfIt = 0.6;
 constexpr double kExplainsPart = 0.5;
 constexpr double kWithinError = 0.5;
+constexpr double kUnsampled = 0.04;  // for each contradiction that nobody could see
+constexpr double kLeastUnsampled = 0.8;
 constexpr double kErrorOfOneStep = 0.08;
 constexpr double kErrorOfFewSteps = 0.08;  // a single step of a healthy rank may take twice its time
 constexpr size_t kFewSteps = 5;
@@ -119,11 +122,37 @@ void keep_union_or_parts(std::vector<Match>& matches) {
   }
 }
 
+// Of two halves of a job that differ from each other by a label, the one that costs more time is the odd one.
+void keep_costlier_half(std::vector<Match>& matches) {
+  if (matches.size() != 2 || matches.front().candidate.rule->subject != SubjectBy::kLabel) return;
+  const Candidate& first = matches[0].candidate;
+  const Candidate& second = matches[1].candidate;
+  const bool overlap =
+      std::ranges::any_of(first.subject.ranks(), [&](uint32_t rank) { return second.subject.contains(rank); });
+  if (!overlap) matches.erase(matches.begin() + (second.effect > first.effect ? 0 : 1));
+}
+
 // Did a signal point at the subject, beside or instead of time?
 bool shown_by_signal(const Match& match) {
   return std::any_of(match.findings.begin(), match.findings.end(), [](const Finding& finding) {
     return is_needed(*finding.evidence) && finding.verdict == Verdict::kHolds && is_signal(finding.evidence->fact);
   });
+}
+
+// Doubt because signals were not sampled that would speak against the rule if they could.
+void doubt_unsampled(Match& match, const Job& job, double& confidence) {
+  std::vector<std::string> missing;
+  double weight = 0;
+  for (const Finding& finding : match.findings) {
+    const EvidenceRule& evidence = *finding.evidence;
+    if (evidence.need != Need::kContradicts || finding.seen || !is_signal(evidence.fact)) continue;
+    if (!job.gpu_job && evidence.fact.starts_with("gpu.")) continue;
+    weight += evidence.weight;
+    missing.push_back(evidence.fact);
+  }
+  if (missing.empty()) return;
+  confidence *= std::max(kLeastUnsampled, 1 - kUnsampled * weight);
+  match.why.push_back(fmt::format("not sampled, and could speak against it: {}", fmt::join(missing, ", ")));
 }
 
 // Doubts that hang on whom a subject was compared with.
@@ -161,6 +190,7 @@ double confidence_of(Match& match, const Comparison& now) {
     }
     weigh(finding, confidence, match.why);
   }
+  doubt_unsampled(match, *now.job, confidence);
   if (candidate.effect < rule.least_effect) {
     confidence *= kSmallEffect;
     match.why.push_back(fmt::format("it explains only {:.1f} % of a step", 100 * candidate.effect));
@@ -244,6 +274,7 @@ Evaluation evaluate(const Rule& rule, Facts& facts) {
     result.matches.push_back(std::move(match));
   }
   keep_union_or_parts(result.matches);
+  keep_costlier_half(result.matches);
   return result;
 }
 

@@ -11,6 +11,16 @@
 #include "diagnose/vocabulary.h"
 
 namespace eroica {
+namespace {
+
+// Does a label have a value of its own on each rank or host, as names and device numbers do? `most`: ranks that share
+// the usual value; `some_without`: ranks that have none.
+bool is_of_each_rank(std::string_view key, size_t values, size_t most, bool some_without, size_t ranks) {
+  if (values > 2) return values * 4 > ranks + 4;
+  return most < 2 && key.starts_with("env.") && !some_without;
+}
+
+}  // namespace
 
 Facts::Facts(const Comparison& now, const Comparison* baseline)
     : now_(&now), baseline_(baseline), matcher_(*now.job, *now.names) {}
@@ -101,7 +111,8 @@ std::vector<uint32_t> Facts::label_minority(const std::string& expression, bool 
         usual = &value;
       }
     }
-    if (usual == nullptr || values.size() * 4 > job.ranks.size() + 4) continue;  // a value of its own for each
+    if (usual == nullptr || is_of_each_rank(key, values.size(), most, with < job.ranks.size(), job.ranks.size()))
+      continue;
     for (const auto& [value, sets] : values) {
       if (&value != usual) odd.insert(sets.begin(), sets.end());
     }

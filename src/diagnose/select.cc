@@ -15,13 +15,6 @@ size_t common_ranks(const Subject& a, const Subject& b) {
                                            [&](uint32_t rank) { return larger.contains(rank); }));
 }
 
-bool same_classes(const Rule& a, const Rule& b, const Job& job) {
-  const std::vector<TimeClass> ours = affected_classes(a, job);
-  const std::vector<TimeClass> theirs = affected_classes(b, job);
-  return std::any_of(ours.begin(), ours.end(),
-                     [&](TimeClass one) { return std::find(theirs.begin(), theirs.end(), one) != theirs.end(); });
-}
-
 // What all ranks show does not explain what some show several times as much.
 bool is_far_more(const Match& some, const Match& all) {
   constexpr double kSeveralTimes = 3;
@@ -31,7 +24,7 @@ bool is_far_more(const Match& some, const Match& all) {
 
 bool explains_same(const Match& a, const Match& b, const Job& job) {
   if (is_far_more(a, b) || is_far_more(b, a)) return false;
-  if (!same_classes(*a.candidate.rule, *b.candidate.rule, job)) return false;
+  if (!share_classes(*a.candidate.rule, *b.candidate.rule, job)) return false;
   const size_t common = common_ranks(a.candidate.subject, b.candidate.subject);
   const size_t smaller = std::min(a.candidate.subject.ranks().size(), b.candidate.subject.ranks().size());
   return 2 * common >= smaller;

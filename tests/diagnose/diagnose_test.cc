@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <map>
+#include <string>
 
 #include "diagnose/sample_job.h"
 
@@ -63,6 +65,53 @@ TEST(Diagnose, NoThrottleWithoutItsSignal) {
 
 TEST(Diagnose, OneRankAloneStandsOutFromNobody) {
   for (const Diagnosis& claim : conclude({slow_function_job()[1]}).diagnoses) EXPECT_EQ(claim.scope, Scope::kAll);
+}
+
+std::vector<RankPattern> job_on_two_hosts(size_t ranks) {
+  std::vector<RankPattern> patterns = even_job(true);
+  patterns.resize(ranks);
+  for (RankPattern& pattern : patterns) {
+    pattern.host = static_cast<size_t>(pattern.rank) < ranks / 2 ? "node0" : "node1";
+    pattern.groups[0].ranks.resize(ranks);
+    pattern.groups[0].size = static_cast<int32_t>(ranks);
+    pattern.labels = {{"driver", "535"}, {"env.CUDA_VISIBLE_DEVICES", std::to_string(pattern.rank)}};
+  }
+  return patterns;
+}
+
+void slow_down(RankPattern& pattern, const std::map<std::string, std::string>& labels) {
+  const RankPattern slow = sample_rank(pattern.rank, 60, 16, true);
+  pattern.budget = slow.budget;
+  pattern.steps = slow.steps;
+  pattern.functions = slow.functions;
+  pattern.collectives = slow.collectives;
+  for (const auto& [key, value] : labels) pattern.labels[key] = value;
+}
+
+TEST(Diagnose, OfTwoHalvesThatDifferTheSlowOneIsOdd) {
+  std::vector<RankPattern> patterns = job_on_two_hosts(4);
+  for (const size_t rank : {2U, 3U}) slow_down(patterns[rank], {{"driver", "525"}});
+  const Conclusion conclusion = conclude(patterns);
+  ASSERT_EQ(conclusion.diagnoses.size(), 1U);
+  EXPECT_EQ(conclusion.diagnoses[0].cause, "config.version_skew");
+  EXPECT_THAT(conclusion.diagnoses[0].ranks, ElementsAre(2, 3));
+  for (const Diagnosis& hint : conclusion.hints) EXPECT_NE(hint.cause, "config.version_skew");
+}
+
+TEST(Diagnose, AVariableThatOnlyOneOfTwoRanksHas) {
+  std::vector<RankPattern> patterns = job_on_two_hosts(2);
+  slow_down(patterns[1], {{"env.CUDA_LAUNCH_BLOCKING", "1"}});
+  const Conclusion conclusion = conclude(patterns);
+  ASSERT_EQ(conclusion.diagnoses.size(), 1U);
+  EXPECT_EQ(conclusion.diagnoses[0].cause, "config.environment_differs");
+  EXPECT_THAT(conclusion.diagnoses[0].ranks, ElementsAre(1));
+}
+
+TEST(Diagnose, AValueOfItsOwnOnEachRankIsNoDifference) {
+  std::vector<RankPattern> patterns = job_on_two_hosts(2);
+  slow_down(patterns[1], {});
+  for (const Diagnosis& claim : conclude(patterns).diagnoses)
+    EXPECT_FALSE(claim.cause.starts_with("config.")) << claim.cause;
 }
 
 void expect_same(const Conclusion& a, const Conclusion& b) {
