@@ -38,6 +38,7 @@ void count_losses(const Comparison& now, const std::vector<Selected>& claims, st
   conclusion.what_if.slowdown = now.model.slowdown();
   conclusion.what_if.slowdown_even = now.model.slowdown_even();
   conclusion.what_if.step_ms_without_findings = std::max(0.0, job.step_ms * (1 - all_transfers) - joint_own);
+  conclusion.what_if.step_ms = job.step_ms;
 }
 
 // The same kernels with the same shapes take longer there.

@@ -109,6 +109,7 @@ void diagnose_blocked(Facts& facts, std::span<const Rule> rules, Conclusion& con
   conclusion.blocked = in_words(blocked, now);
   conclusion.victims = numbers(job, blocked.waiting);
   conclusion.what_if.step_ms_without_findings = job.step_ms;
+  conclusion.what_if.step_ms = job.step_ms;
 
   std::vector<Match> matches;
   std::vector<Rejection> rejections;

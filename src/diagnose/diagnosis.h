@@ -68,6 +68,7 @@ struct WhatIf {
   double slowdown = 1;       ///< step time over that with every rank at its peers' median
   double slowdown_even = 1;  ///< … with all compute even over stages, ranks and steps
   double step_ms_without_findings = 0;
+  double step_ms = 0;  ///< mean now, of which losses are a part; 0 = unknown
 };
 
 /// Members of a group wait in a collective that others did not enter.

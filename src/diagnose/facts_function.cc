@@ -115,6 +115,8 @@ std::optional<Observation> Facts::transfer(std::string_view fact, const Candidat
     const bool of_nics = fact == "transfer.foreign_ratio";
     const Signal* transmit = job.signal(of_nics ? "net.transmit" : "gpu.pcie_transmit");
     if (transmit == nullptr) return std::nullopt;
+    // Whose bytes an interface carries is known only where all of the job's ranks are.
+    if (job.world_size > static_cast<int64_t>(job.ranks.size())) return std::nullopt;
     // Over what the job's own collectives between hosts move through it.
     std::vector<double> moved(job.ranks.size());
     for (const Transfer& of : now_->transfers) {
@@ -134,8 +136,14 @@ std::optional<Observation> Facts::transfer(std::string_view fact, const Candidat
       const bool ours = std::any_of(entity.ranks.begin(), entity.ranks.end(),
                                     [&](uint32_t rank) { return candidate.subject.contains(rank); });
       double own = 0;
-      for (const uint32_t rank : entity.ranks) own += moved[rank];
+      size_t observed_ranks = 0;
+      for (const uint32_t rank : entity.ranks) {
+        own += job.ranks[rank].observed ? moved[rank] : 0;
+        observed_ranks += job.ranks[rank].observed ? 1 : 0;
+      }
       if (own <= 0) continue;
+      // Ranks without a trace move bytes as well.
+      own *= static_cast<double>(entity.ranks.size()) / static_cast<double>(observed_ranks);
       if (ours) {
         here = std::max<double>(here, value.mean / own);
         ++count;

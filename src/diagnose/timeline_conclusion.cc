@@ -251,7 +251,7 @@ Conclusion conclude_timeline(const OpTimeline& timeline, const TimelineReport& r
       conclusion.hints.push_back(std::move(diagnosis));
     }
   }
-  conclusion.what_if = {report.slowdown, report.slowdown_even, without_ms};
+  conclusion.what_if = {report.slowdown, report.slowdown_even, without_ms, report.measured_step_s * 1e3};
   if (report.unmatched > 0) {
     conclusion.notes.push_back(fmt::format(
         "{} transfers have no counterpart in the timeline; they count with their usual duration", report.unmatched));

@@ -223,7 +223,8 @@ Json what_if(const WhatIf& what_if) {
   const bool known = what_if.step_ms_without_findings > 0;
   return {{"slowdown", known ? share(what_if.slowdown) : Json(nullptr)},
           {"slowdown_even", known ? share(what_if.slowdown_even) : Json(nullptr)},
-          {"step_ms_without_findings", known ? ms(what_if.step_ms_without_findings) : Json(nullptr)}};
+          {"step_ms_without_findings", known ? ms(what_if.step_ms_without_findings) : Json(nullptr)},
+          {"step_ms", known && what_if.step_ms > 0 ? ms(what_if.step_ms) : Json(nullptr)}};
 }
 
 Json peer_group(const PeerGroup& group) { return {{"name", group.name}, {"why", group.why}, {"ranks", group.ranks}}; }

@@ -26,7 +26,7 @@ constexpr size_t kIndent = 3;
 struct Context {
   const Document& document;
   const TextOptions& options;
-  double step_ms;  ///< median; 0 = unknown
+  double step_ms;  ///< mean, or median where that is not known; 0 = neither is
 
   [[nodiscard]] const TextStyle& style() const { return options.style; }
   [[nodiscard]] std::string clean(std::string_view text) const { return options.style.clean(text); }
@@ -234,7 +234,8 @@ std::string nothing_wrong(const Context& context) {
 
 std::string answer(const Document& document, bool brief, const TextOptions& options) {
   const std::optional<StepTimes>& times = document.profile.steps.times;
-  const Context context{document, options, times ? times->median_ms : 0};
+  const double mean_ms = document.conclusion.what_if.step_ms;
+  const Context context{document, options, !times ? 0 : mean_ms > 0 ? mean_ms : times->median_ms};
   std::string text = blocked(context);
   if (!document.conclusion.diagnoses.empty()) {
     text += claims(brief, context);

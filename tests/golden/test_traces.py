@@ -146,11 +146,8 @@ def test_dataloader_pair(shared):
     assert slow["ms_per_step"]["dataloader"] > 5 * fast["ms_per_step"]["dataloader"]
 
 
-# Bound by launches, both; the V100's products also use no tensor cores.
-WITH_CLAIMS = {
-    "cuda-v100-ddp-large/rank1.json.gz",
-    "dataloader-ab/workers4.json.gz",
-}
+# Bound by launches, and its products use no tensor cores.
+WITH_CLAIMS = {"cuda-v100-ddp-large/rank1.json.gz"}
 
 
 def test_report(name, update_golden):

@@ -146,8 +146,9 @@ def document(world=4, steps=20, slow=(2,), seed=1, job="llama-7b-pretrain", diag
         "budget": {"coverage": 1, "resolution": "function and component" if diagnosed else None, "interference_ms": None,
                    "yield": 1 if diagnosed else None},
         "what_if": {"slowdown": 1.27, "slowdown_even": 1.34,
-                    "step_ms_without_findings": statistics.median(durations) - 37.9} if diagnosed else
-                   {"slowdown": None, "slowdown_even": None, "step_ms_without_findings": None},
+                    "step_ms_without_findings": statistics.median(durations) - 37.9,
+                    "step_ms": statistics.fmean(durations)} if diagnosed else
+                   {"slowdown": None, "slowdown_even": None, "step_ms_without_findings": None, "step_ms": None},
         "peer_groups": peer_groups(world),
         "victims": [rank for rank in range(world) if rank not in slow and not (stopped and rank == world - 1)]
                    if diagnosed or stopped else [],

@@ -85,7 +85,7 @@ function blockedCard(blocked: Blocked): HTMLElement {
 
 /** The step as it is, without what was found, and with all work even: bars of one scale. */
 function whatIfBars(doc: EroicaDocument): HTMLElement | null {
-  const now = medianMs(doc);
+  const now = doc.whatIf.stepMs ?? medianMs(doc);
   const without = doc.whatIf.stepMsWithoutFindings;
   if (now === null || now <= 0 || without === null || without <= 0 || doc.diagnoses.length === 0) return null;
   const even = doc.whatIf.slowdownEven;

@@ -136,7 +136,13 @@ export interface Diagnosis {
 
 export interface PeerGroup { readonly name: string; readonly why: string; readonly ranks: number[] }
 /** Step times recomputed: as factors of what they would be, and in ms. */
-export interface WhatIf { readonly slowdown: Maybe; readonly slowdownEven: Maybe; readonly stepMsWithoutFindings: Maybe }
+export interface WhatIf {
+  readonly slowdown: Maybe;
+  readonly slowdownEven: Maybe;
+  readonly stepMsWithoutFindings: Maybe;
+  /** The mean, of which losses are a part. */
+  readonly stepMs: Maybe;
+}
 export interface Blocked {
   readonly group: string;
   readonly sequence: Maybe;
@@ -380,6 +386,7 @@ function readWhatIf(value: unknown): WhatIf {
     slowdown: number(source.slowdown),
     slowdownEven: number(source.slowdown_even),
     stepMsWithoutFindings: number(source.step_ms_without_findings),
+    stepMs: number(source.step_ms),
   };
 }
 

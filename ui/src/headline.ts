@@ -20,7 +20,7 @@ export function blockedInWords({ operation, sequence, group, waiting, missing }:
 /** The sentence at the top. */
 export function answer(doc: EroicaDocument): string {
   const [first, ...others] = doc.diagnoses;
-  const step = medianMs(doc);
+  const step = doc.whatIf.stepMs ?? medianMs(doc);
   const stopped = doc.blocked === null ? "" : `Blocked in ${blockedInWords(doc.blocked)}. `;
   if (first) {
     const where = ranksInWords(first.ranks) || first.hosts.join(", ") || (first.scope === "all" ? "all ranks" : first.component);
