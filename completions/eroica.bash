@@ -4,7 +4,7 @@ _eroica() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export rules policy run simulate version --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export rules policy run agent env status trigger doctor simulate version --help --version" -- "$cur")
     return
   fi
   case $prev in
@@ -15,6 +15,8 @@ _eroica() {
     --format)
       if [ "$command" = simulate ]; then
         mapfile -t COMPREPLY < <(compgen -W "bundle patterns" -- "$cur")
+      elif [ "$command" = env ]; then
+        mapfile -t COMPREPLY < <(compgen -W "sh plain json" -- "$cur")
       else
         mapfile -t COMPREPLY < <(compgen -W "text json html" -- "$cur")
       fi
@@ -23,7 +25,7 @@ _eroica() {
       mapfile -t COMPREPLY < <(compgen -W "$(eroica simulate --list-faults 2>/dev/null | awk '{ print $1 }')" -- "$cur")
       return ;;
     --keep | --probe) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
-    --window | --job) return ;;
+    --window | --job | --reason) return ;;
     --out) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
     --seed | --strength | --ranks | --layout | --steps | --drop-signal | --drop-rank) return ;;
     --method)
@@ -55,11 +57,20 @@ _eroica() {
     rules) options="--help --format --rules" ;;
     policy) options="--help --format --policy --against" ;;
     run) options="--help --policy --watch-only --window --json --keep --job --probe" ;;
+    agent) options="--help --policy --watch-only --window --json --keep" ;;
+    env) options="--help --job --watch-only --probe --format" ;;
+    status) options="--help --format" ;;
+    trigger) options="--help --window --reason --wait --format" ;;
+    doctor) options="--help --python --format --probe" ;;
     simulate)
       options="--help --seed --fault --strength --ranks --layout --steps --out --format --drop-signal --drop-rank"
       options="$options --with-baseline --list-faults" ;;
     *) options="--help" ;;
   esac
+  if [[ $command == status || $command == trigger ]] && [[ $cur != -* ]]; then
+    mapfile -t COMPREPLY < <(compgen -W "$(eroica status 2>/dev/null | sed -n 's/^\([^ ]*\): .*/\1/p')" -- "$cur")
+    return
+  fi
   if [[ $cur == -* ]]; then
     mapfile -t COMPREPLY < <(compgen -W "$options" -- "$cur")
   else

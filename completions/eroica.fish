@@ -1,6 +1,6 @@
 # fish completion for eroica. Put it into ~/.config/fish/completions.
 
-set -l commands analyze summarize export rules policy run simulate version
+set -l commands analyze summarize export rules policy run agent env status trigger doctor simulate version
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a analyze -d "Show where the time goes"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a summarize -d "Reduce each trace to a small pattern file"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a export -d "Write a merged trace for a trace viewer"
@@ -8,6 +8,11 @@ complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a version 
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a rules -d "Check, list and explain the rules"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a policy -d "Show, check and try the policy of live jobs"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a run -d "Run a training job and say why it is slow"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a agent -d "Watch all jobs of a host"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a env -d "Print the environment of a job for the agent"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a status -d "Say how live jobs stand"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a trigger -d "Profile a live job now"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a doctor -d "Say what works here"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a simulate -d "Write a bundle of a synthetic job"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -s V -l version -d "Print the version"
 complete -c eroica -s h -l help -d "Say how it is used"
@@ -63,3 +68,16 @@ complete -c eroica -n "__fish_seen_subcommand_from run" -l json -r -d "Append ea
 complete -c eroica -n "__fish_seen_subcommand_from run" -l keep -r -d "Keep windows in this folder"
 complete -c eroica -n "__fish_seen_subcommand_from run" -l job -x -d "Id of the job"
 complete -c eroica -n "__fish_seen_subcommand_from run" -l probe -r -d "Folder of the probe"
+
+complete -c eroica -n "__fish_seen_subcommand_from agent" -l policy -r -a "default eroica" -d "When to speak up and to profile"
+complete -c eroica -n "__fish_seen_subcommand_from agent env" -l watch-only -d "Never profile"
+complete -c eroica -n "__fish_seen_subcommand_from agent trigger" -l window -x -d "Profile for so long"
+complete -c eroica -n "__fish_seen_subcommand_from agent" -l json -r -d "Append each diagnosis to this file"
+complete -c eroica -n "__fish_seen_subcommand_from agent" -l keep -r -d "Keep windows in folders of this one"
+complete -c eroica -n "__fish_seen_subcommand_from env" -l job -x -d "Id of the job"
+complete -c eroica -n "__fish_seen_subcommand_from env doctor" -l probe -r -d "Folder of the probe"
+complete -c eroica -n "__fish_seen_subcommand_from env" -l format -x -a "sh plain json" -d "Form of the variables"
+complete -c eroica -n "__fish_seen_subcommand_from status trigger doctor" -l format -x -a "text json" -d "Form of the answer"
+complete -c eroica -n "__fish_seen_subcommand_from trigger" -l reason -x -d "Why"
+complete -c eroica -n "__fish_seen_subcommand_from trigger" -l wait -d "Print what was found"
+complete -c eroica -n "__fish_seen_subcommand_from doctor" -l python -r -d "The Python of the jobs"

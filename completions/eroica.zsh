@@ -10,6 +10,11 @@ _eroica() {
     'rules:check, list and explain the rules that name causes'
     'policy:show, check and try the policy of live jobs'
     'run:run a training job and say why it is slow or stuck'
+    'agent:watch all jobs of a host that were started with eroica env'
+    'env:print the environment of a job that eroica agent is to watch'
+    'status:say how the live jobs on this host stand'
+    'trigger:profile a live job now'
+    'doctor:say what works here and what not'
     'simulate:write a bundle of a synthetic job'
     'version:print the version'
   )
@@ -71,6 +76,45 @@ _eroica() {
         '--job[id of the job]:id' \
         '--probe[folder of the probe]:folder:_files -/' \
         '*::command:_normal'
+      ;;
+    agent)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--policy[when to speak up and to profile]:policy:_files' \
+        '--watch-only[never profile]' \
+        '--window[profile for so long]:time' \
+        '--json[append each diagnosis to this file]:file:_files' \
+        '--keep[keep windows in folders of this one]:folder:_files -/'
+      ;;
+    env)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--job[id of the job]:id' \
+        '--watch-only[never profile]' \
+        '--probe[folder of the probe]:folder:_files -/' \
+        '--format[form of the variables]:format:(sh plain json)'
+      ;;
+    status)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--format[form of the answer]:format:(text json)' \
+        '1:job'
+      ;;
+    trigger)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--window[profile for so long]:time' \
+        '--reason[why]:text' \
+        '--wait[print what was found]' \
+        '--format[form of the answer]:format:(text json)' \
+        '1:job'
+      ;;
+    doctor)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--python[the Python of the jobs]:program:_files' \
+        '--probe[folder of the probe]:folder:_files -/' \
+        '--format[form of the answer]:format:(text json)'
       ;;
     simulate)
       _arguments \

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -42,14 +43,31 @@ Result<DatagramSocket> DatagramSocket::bind(const std::string& path, size_t most
   if (::bind(result.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return failed();
   const int on = 1;
   if (setsockopt(result.fd_, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return failed();
+  struct stat file {};
+  if (lstat(path.c_str(), &file) != 0) return failed();
+  result.path_ = path;
+  result.device_ = file.st_dev;
+  result.inode_ = file.st_ino;
   return result;
 }
 
+bool DatagramSocket::has_its_name() const {
+  struct stat file {};
+  return lstat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
+}
+
 DatagramSocket::DatagramSocket(DatagramSocket&& other) noexcept
-    : fd_(std::exchange(other.fd_, -1)), buffer_(std::move(other.buffer_)) {}
+    : fd_(std::exchange(other.fd_, -1)),
+      path_(std::move(other.path_)),
+      device_(other.device_),
+      inode_(other.inode_),
+      buffer_(std::move(other.buffer_)) {}
 
 DatagramSocket& DatagramSocket::operator=(DatagramSocket&& other) noexcept {
   std::swap(fd_, other.fd_);
+  path_.swap(other.path_);
+  std::swap(device_, other.device_);
+  std::swap(inode_, other.inode_);
   std::swap(buffer_, other.buffer_);
   return *this;
 }

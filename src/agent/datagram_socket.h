@@ -33,6 +33,8 @@ class DatagramSocket {
   ~DatagramSocket();
 
   [[nodiscard]] int fd() const { return fd_; }
+  /// False: somebody removed or replaced its file, and nobody finds it any more.
+  [[nodiscard]] bool has_its_name() const;
   /// False when there is nothing more. One that did not fit is passed over.
   bool receive(Datagram& datagram);
   /// 0, or the errno.
@@ -41,6 +43,9 @@ class DatagramSocket {
  private:
   DatagramSocket(int fd, size_t most_bytes) : fd_(fd), buffer_(most_bytes + 1) {}
   int fd_ = -1;
+  std::string path_;
+  dev_t device_ = 0;  // of the file
+  ino_t inode_ = 0;
   std::vector<char> buffer_;
 };
 

@@ -1,44 +1,19 @@
 #include "agent/inquiry_runner.h"
 
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <csignal>
 
+#include "agent/own_file.h"
+
 namespace eroica {
 namespace {
 
 constexpr int64_t kDeadlineNs = 5'000'000'000;
-constexpr off_t kMostRecorderBytes = off_t{256} << 20;
-constexpr off_t kMostStackBytes = off_t{4} << 20;
-
-/// Of a regular file of ours, through no link; empty where it is none.
-std::string read_own_file(const std::string& path, off_t offset, off_t most) {
-  const int fd = open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC);
-  if (fd < 0) return "";
-  struct stat found {};
-  std::string text;
-  if (fstat(fd, &found) == 0 && S_ISREG(found.st_mode) && found.st_uid == geteuid() && found.st_size > offset) {
-    text.resize(static_cast<size_t>(std::min(found.st_size - offset, most)));
-    size_t have = 0;
-    while (have < text.size()) {
-      const ssize_t got = pread(fd, text.data() + have, text.size() - have, offset + static_cast<off_t>(have));
-      if (got <= 0) break;
-      have += static_cast<size_t>(got);
-    }
-    text.resize(have);
-  }
-  close(fd);
-  return text;
-}
-
-int64_t size_of(const std::string& path) {
-  struct stat found {};
-  return lstat(path.c_str(), &found) == 0 && S_ISREG(found.st_mode) ? found.st_size : -1;
-}
+constexpr int64_t kMostRecorderBytes = int64_t{256} << 20;
+constexpr int64_t kMostStackBytes = int64_t{4} << 20;
 
 }  // namespace
 
@@ -68,7 +43,7 @@ void InquiryRunner::begin(const RankTable& ranks, const DetectorEvent& cause, in
       const int signal = rank.hello.stack_signal;
       const std::string path = sockets_ + "/" + rank.hello.stack_file;
       if (!rank.hello.stack_file.empty() && signal >= SIGRTMIN && signal <= SIGRTMAX) {
-        asked.stack_offset = std::max<int64_t>(0, size_of(path));
+        asked.stack_offset = std::max<int64_t>(0, file_size(path));
         asked.stack_size = asked.stack_offset;
         if (catches_signal(rank.pid, signal) && kill(rank.pid, signal) == 0) asked.stack_path = path;
       }
@@ -91,7 +66,7 @@ void InquiryRunner::reply(int32_t rank, const ReplyMessage& reply) {
 /// A listing is whole when nothing comes any more.
 void InquiryRunner::look_at_stack(Asked& asked, bool is_last_look) {
   if (asked.stack_path.empty()) return;
-  const int64_t size = size_of(asked.stack_path);
+  const int64_t size = file_size(asked.stack_path);
   const bool whole = size > asked.stack_offset && size == asked.stack_size;
   asked.stack_size = size;
   if (!whole && !(is_last_look && size > asked.stack_offset)) return;

@@ -2,7 +2,6 @@
 
 #include <array>
 #include <cstring>
-#include <limits>
 #include <nlohmann/json.hpp>
 #include <numeric>
 
@@ -19,15 +18,6 @@ constexpr uint64_t kWithoutSign = ~uint64_t{0} >> 1;
 constexpr int64_t kMostStep = int64_t{1} << 62;
 constexpr size_t kMostMembers = size_t{1} << 20;
 constexpr int64_t kMostRank = 9'999'999;
-
-int64_t integer(const Json& object, const char* key, int64_t otherwise) {
-  const Json* value = member(object, key);
-  if (value == nullptr || !value->is_number_integer()) return otherwise;
-  if (value->is_number_unsigned() && value->get<uint64_t>() > uint64_t{std::numeric_limits<int64_t>::max()}) {
-    return otherwise;
-  }
-  return value->get<int64_t>();
-}
 
 int32_t small(const Json& object, const char* key) {
   const int64_t value = integer(object, key, -1);

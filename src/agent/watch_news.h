@@ -28,7 +28,8 @@ struct Detected {
 struct WindowBegun {
   WindowPlan plan;
   size_t ranks = 0;
-  bool baseline = false;
+  DetectorEvent::Kind cause = DetectorEvent::Kind::kBaseline;
+  std::string reason;  ///< of one that was asked for
 };
 
 /// A window is over; `folder` is a bundle, and the listener's to remove.

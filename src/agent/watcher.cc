@@ -9,12 +9,15 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "agent/fabric.h"
 #include "agent/probe_sockets.h"
 #include "agent/this_thread.h"
+#include "base/robust.h"
 
 namespace eroica {
 namespace {
@@ -26,6 +29,24 @@ constexpr size_t kMostRecordBytes = size_t{16} << 20;
 constexpr int kTickMs = 100;
 constexpr int kNice = 5;
 constexpr int64_t kRanksMayComeNs = 5 * kSecondNs;
+constexpr int64_t kClearEveryNs = 10 * kSecondNs;
+constexpr size_t kMostTriggers = 8;
+constexpr std::chrono::seconds kTriggerDeadline{3};
+
+WindowStage stage_of(WindowPhase phase) {
+  switch (phase) {
+    case WindowPhase::kAsked:
+      return WindowStage::kAsked;
+    case WindowPhase::kArmed:
+      return WindowStage::kArmed;
+    case WindowPhase::kTracing:
+      return WindowStage::kTracing;
+    case WindowPhase::kCollecting:
+    case WindowPhase::kDone:
+      return WindowStage::kCollecting;
+  }
+  return WindowStage::kNone;
+}
 
 Policy with_options(Policy policy, const WatchOptions& options) {
   if (options.watch_only) policy.baseline.count = 0;
@@ -35,7 +56,7 @@ Policy with_options(Policy policy, const WatchOptions& options) {
 
 }  // namespace
 
-Result<std::unique_ptr<Watcher>> Watcher::make(const JobFolder& folder, WatchOptions options, WatchListener listener) {
+Result<std::unique_ptr<Watcher>> Watcher::make(JobFolder& folder, WatchOptions options, WatchListener listener) {
   Result<DatagramSocket> probes = DatagramSocket::bind(folder.probe_socket(), kMostProbeBytes);
   if (!probes) return probes.error();
   Result<DatagramSocket> kineto = DatagramSocket::bind(folder.kineto_socket(), kMostFabricBytes);
@@ -46,9 +67,10 @@ Result<std::unique_ptr<Watcher>> Watcher::make(const JobFolder& folder, WatchOpt
                                               std::move(probes.value()), std::move(kineto.value()), wake));
 }
 
-Watcher::Watcher(const JobFolder& folder, WatchOptions options, WatchListener listener, DatagramSocket probes,
+Watcher::Watcher(JobFolder& folder, WatchOptions options, WatchListener listener, DatagramSocket probes,
                  DatagramSocket kineto, int wake)
-    : sockets_(folder.sockets()),
+    : folder_(&folder),
+      sockets_(folder.sockets()),
       options_(std::move(options)),
       listener_(std::move(listener)),
       probes_(std::move(probes)),
@@ -58,6 +80,11 @@ Watcher::Watcher(const JobFolder& folder, WatchOptions options, WatchListener li
       windows_(options_.job, folder.sockets(), folder.traces(), probes_, options_.policy.window.stacks),
       inquiries_(folder.sockets(), folder.traces(), probes_) {
   options_.policy = with_options(std::move(options_.policy), options_);
+  began_unix_ns_ = unix_ns();
+  shown_.job = options_.job;
+  shown_.folder = sockets_;
+  shown_.watcher_pid = getpid();
+  shown_.since_unix_ns = began_unix_ns_;
 }
 
 void Watcher::start() {
@@ -65,13 +92,66 @@ void Watcher::start() {
 }
 
 void Watcher::stop() {
-  if (thread_.joinable()) {
+  {
+    const std::lock_guard lock(shared_);
     stopping_ = true;
+  }
+  if (thread_.joinable()) {
     const uint64_t one = 1;
     (void)!write(wake_, &one, sizeof one);
     thread_.join();
   }
+  answer_triggers();
   if (wake_ >= 0) close(std::exchange(wake_, -1));
+}
+
+JobStatus Watcher::status() const {
+  const std::lock_guard lock(shared_);
+  return shown_;
+}
+
+TriggerAnswer Watcher::trigger(const ControlRequest& request) {
+  std::future<TriggerAnswer> answer;
+  {
+    const std::lock_guard lock(shared_);
+    if (stopping_) return {.refused = "the job is ending"};
+    if (triggers_.size() >= kMostTriggers) return {.refused = "too many windows are asked for at once"};
+    triggers_.push_back({request, {}});
+    answer = triggers_.back().answer.get_future();
+    const uint64_t one = 1;
+    (void)!write(wake_, &one, sizeof one);
+  }
+  if (answer.wait_for(kTriggerDeadline) != std::future_status::ready) return {.refused = "the watcher does not answer"};
+  return answer.get();
+}
+
+void Watcher::answer_triggers() {
+  std::vector<Trigger> triggers;
+  {
+    const std::lock_guard lock(shared_);
+    triggers.swap(triggers_);
+  }
+  for (Trigger& trigger : triggers) trigger.answer.set_value(begin_asked(trigger.request));
+  if (!triggers.empty() && !stopping_) show_status();
+}
+
+TriggerAnswer Watcher::begin_asked(const ControlRequest& request) {
+  if (stopping_) return {.refused = "the job is ending"};
+  if (options_.watch_only) return {.refused = "this job is only watched (--watch-only)"};
+  DetectorEvent event;
+  event.kind = DetectorEvent::Kind::kRequested;
+  event.now_ns = now_ns_;
+  event.unix_ns = unix_ns();
+  event.window = true;
+  TriggerAnswer answer;
+  answer.refused = begin_window(event, request.window_s, request.reason);
+  if (!answer.refused.empty()) return answer;
+  const WindowPlan& plan = windows_.plan();
+  answer.window = plan.id;
+  answer.begins_in_s = static_cast<double>(plan.start_unix_ns - plan.asked_unix_ns) * 1e-9;
+  answer.length_s = static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-9;
+  answer.ranks = static_cast<int64_t>(ranks_.present().size());
+  return answer;
 }
 
 WatchSummary Watcher::summary() const {
@@ -98,6 +178,11 @@ void Watcher::run() {
     now_ns_ = monotonic_ns();
     read_probes();
     read_kineto();
+    if (waits[2].revents != 0) {
+      uint64_t drained = 0;
+      (void)!read(wake_, &drained, sizeof drained);
+      answer_triggers();
+    }
     if (now_ns_ - ticked_ns < int64_t{kTickMs} * 1'000'000) continue;
     ticked_ns = now_ns_;
     read_rings();
@@ -144,10 +229,10 @@ void Watcher::read_kineto() {
     }
     std::string text;
     // A launcher polls as well, and a client says with 0 types that it is busy.
-    if (const LiveRank* rank = ranks_.by_pid(from.pid); rank != nullptr && request->types != 0) {
-      text = windows_.configuration_for(rank->hello.rank, unix_ns());
-    }
-    (void)kineto_.send(from.sender, encode_configuration(text));
+    const LiveRank* rank = ranks_.by_pid(from.pid);
+    if (rank != nullptr && request->types != 0) text = windows_.configuration_for(rank->hello.rank, unix_ns());
+    // A client whose socket was removed asks and hears nothing.
+    if (kineto_.send(from.sender, encode_configuration(text)) == 0 && !text.empty()) windows_.armed(rank->hello.rank);
   }
 }
 
@@ -251,25 +336,32 @@ void Watcher::hear(const std::vector<DetectorEvent>& events) {
     if (event.kind == DetectorEvent::Kind::kBlocked) {
       inquiries_.begin(ranks_, event, now_ns_);
     } else if (event.window && !options_.watch_only) {
-      begin_window(event);
+      (void)begin_window(event, std::nullopt, "");
     }
   }
 }
 
-void Watcher::begin_window(const DetectorEvent& event) {
-  if (windows_.active()) return;
+double Watcher::step_seconds() const {
   std::vector<double> steps;
   for (const RankSkew& skew : detector_->skew()) steps.push_back(skew.step_ms * 1e-3);
-  const auto middle = steps.begin() + static_cast<ptrdiff_t>(steps.size() / 2);
-  std::nth_element(steps.begin(), middle, steps.end());
-  const double step_s = steps.empty() ? 0 : std::max(*middle, event.slow.level_ms * 1e-3);
-  const double length_s = options_.window_s.value_or(window_length_s(step_s, options_.policy.window.length_s));
+  return median_in_place(std::span(steps));
+}
+
+std::string Watcher::begin_window(const DetectorEvent& event, std::optional<double> wanted_s,
+                                  const std::string& reason) {
+  if (windows_.active()) return fmt::format("{} is being taken", windows_.plan().id);
+  const double step_s = std::max(step_seconds(), event.slow.level_ms * 1e-3);
+  if (!wanted_s) wanted_s = options_.window_s;
+  const double length_s = wanted_s.value_or(window_length_s(step_s, options_.policy.window.length_s));
   const size_t ranks = ranks_.present().size();
+  if (ranks == 0) return "no rank is there";
   if (!windows_.begin(ranks_, length_s, event, unix_ns())) {
-    listener_(Remark{"no window can be taken: no rank is there, or its folder cannot be made"});
-    return;
+    std::string why = "no folder can be made in " + folder_->traces();
+    listener_(Remark{"no window can be taken: " + why});
+    return why;
   }
-  listener_(WindowBegun{windows_.plan(), ranks, event.kind == DetectorEvent::Kind::kBaseline});
+  listener_(WindowBegun{windows_.plan(), ranks, event.kind, reason});
+  return "";
 }
 
 void Watcher::each_tick() {
@@ -284,14 +376,83 @@ void Watcher::each_tick() {
       const bool slow =
           taken->cause.kind == DetectorEvent::Kind::kSlow || taken->cause.kind == DetectorEvent::Kind::kStillSlow;
       taken->interference_ms = pace_.cost_ms(plan, slow ? taken->cause.slow.onset_unix_ns : 0, unix_ns()).value_or(-1);
+      show_status();
       listener_(*std::move(taken));
     }
   }
   if (std::optional<JobInquired> inquired = inquiries_.tick(ranks_, now_ns_)) listener_(*std::move(inquired));
 }
 
+/// Somebody may remove what lies in /tmp.
+void Watcher::look_after_sockets() {
+  if (now_ns_ - cleared_ns_ >= kClearEveryNs) {
+    cleared_ns_ = now_ns_;
+    remove_left_sockets(sockets_);
+  }
+  if (probes_.has_its_name() && kineto_.has_its_name()) return;
+  const Status whole = folder_->repair();
+  Result<DatagramSocket> probes = DatagramSocket::bind(folder_->probe_socket(), kMostProbeBytes);
+  Result<DatagramSocket> kineto = DatagramSocket::bind(folder_->kineto_socket(), kMostFabricBytes);
+  const bool again = whole && probes && kineto;
+  if (again) {
+    probes_ = std::move(*probes);
+    kineto_ = std::move(*kineto);
+    introduced_.clear();  // so that all are asked again
+  }
+  if (again || !sockets_lost_) {
+    listener_(Remark{again ? "the job's sockets had been removed; there are new ones"
+                           : fmt::format("the job's sockets have been removed, and there can be no new ones: {}",
+                                         !whole    ? whole.error().message
+                                         : !probes ? probes.error().message
+                                                   : kineto.error().message)});
+  }
+  sockets_lost_ = !again;
+}
+
+JobState Watcher::state() const {
+  if (ranks_.all().empty()) return JobState::kStarting;
+  if (ranks_.present().empty()) return JobState::kEnded;
+  if (detector_->blocked()) return JobState::kBlocked;
+  switch (detector_->phase()) {
+    case SlowDetector::Phase::kWarmUp:
+    case SlowDetector::Phase::kLearning:
+      return JobState::kLearning;
+    case SlowDetector::Phase::kWatching:
+      return JobState::kHealthy;
+    case SlowDetector::Phase::kSlow:
+      return JobState::kSlow;
+  }
+  return JobState::kStarting;
+}
+
+void Watcher::show_status() {
+  const WatchSummary summary = this->summary();
+  const bool active = windows_.active();
+  JobStatus status;
+  status.job = options_.job;
+  status.folder = sockets_;
+  status.watcher_pid = getpid();
+  status.since_unix_ns = began_unix_ns_;
+  status.state = state();
+  status.ranks = static_cast<int64_t>(ranks_.present().size());
+  status.world_size = ranks_.world_size();
+  status.hosts = static_cast<int64_t>(ranks_.hosts());
+  status.step = summary.last_step;
+  status.step_ms = step_seconds() * 1e3;
+  status.best_ms = detector_->baseline_seconds() * 1e3;
+  if (active) status.window = windows_.plan().id;
+  if (active) status.stage = stage_of(windows_.phase(unix_ns()));
+  status.windows = summary.windows;
+  status.profiled_s = summary.profiled_s;
+  status.dropped = static_cast<int64_t>(summary.dropped);
+  status.refused = static_cast<int64_t>(summary.refused);
+  const std::lock_guard lock(shared_);
+  shown_ = std::move(status);
+}
+
 void Watcher::each_second() {
   second_ns_ = now_ns_;
+  look_after_sockets();
   for (auto& [number, rank] : ranks_.all()) {
     if (!rank.takes_part() || rank.pid <= 0) continue;
     const ProcessState state = read_process_state(rank.pid);
@@ -305,6 +466,7 @@ void Watcher::each_second() {
   std::vector<DetectorEvent> events;
   if (!ranks_.present().empty()) detector_->tick(now_ns_, events);
   hear(events);
+  show_status();
 }
 
 void Watcher::tell_ranks(bool at_once) {

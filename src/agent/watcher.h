@@ -1,13 +1,19 @@
 #pragma once
 
+#include <sys/types.h>
+
 #include <atomic>
 #include <cstdint>
+#include <future>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <set>
 #include <string>
 #include <thread>
+#include <vector>
 
+#include "agent/control_message.h"
 #include "agent/datagram_socket.h"
 #include "agent/inquiry_runner.h"
 #include "agent/interference.h"
@@ -45,22 +51,26 @@ struct WatchSummary {
 /// short, and so is a ring of steps.
 class Watcher {
  public:
-  /// Binds the job's sockets. Error kWrite.
-  static Result<std::unique_ptr<Watcher>> make(const JobFolder& folder, WatchOptions options, WatchListener listener);
+  /// Binds the job's sockets. The folder must outlive this. Error kWrite.
+  static Result<std::unique_ptr<Watcher>> make(JobFolder& folder, WatchOptions options, WatchListener listener);
   Watcher(const Watcher&) = delete;
   Watcher& operator=(const Watcher&) = delete;
   ~Watcher() { stop(); }
 
   void start();
   void stop();
+  /// How the job stands, not more than a second ago; on any thread. What its listener knows is not in it.
+  [[nodiscard]] JobStatus status() const;
+  /// Asks for a window now and waits until that is decided; on any thread but the watcher's.
+  TriggerAnswer trigger(const ControlRequest& request);
   /// After stop().
   [[nodiscard]] WatchSummary summary() const;
   /// Step records as a file of them (record_log.h); after stop().
   [[nodiscard]] std::string records() const { return log_.bytes(); }
 
  private:
-  Watcher(const JobFolder& folder, WatchOptions options, WatchListener listener, DatagramSocket probes,
-          DatagramSocket kineto, int wake);
+  Watcher(JobFolder& folder, WatchOptions options, WatchListener listener, DatagramSocket probes, DatagramSocket kineto,
+          int wake);
 
   void run();
   void read_probes();
@@ -71,12 +81,20 @@ class Watcher {
   void on_message(ProbeMessage message, Datagram& from);
   void ask_who();
   void hear(const std::vector<DetectorEvent>& events);
-  void begin_window(const DetectorEvent& event);
+  void answer_triggers();
+  TriggerAnswer begin_asked(const ControlRequest& request);
+  /// Empty, or why there is none.
+  std::string begin_window(const DetectorEvent& event, std::optional<double> wanted_s, const std::string& reason);
   void each_tick();
   void each_second();
+  void look_after_sockets();
+  void show_status();
+  [[nodiscard]] JobState state() const;
+  [[nodiscard]] double step_seconds() const;
   void tell_ranks(bool at_once);
   void leave(LiveRank& rank);
 
+  JobFolder* folder_;
   std::string sockets_;
   WatchOptions options_;
   WatchListener listener_;
@@ -96,7 +114,18 @@ class Watcher {
   int64_t second_ns_ = 0;
   int64_t first_rank_ns_ = 0;
   int64_t detector_began_ns_ = 0;
+  int64_t began_unix_ns_ = 0;
+  int64_t cleared_ns_ = 0;
+  bool sockets_lost_ = false;  // and told
   std::vector<int32_t> told_ranks_;
+
+  struct Trigger {
+    ControlRequest request;
+    std::promise<TriggerAnswer> answer;
+  };
+  mutable std::mutex shared_;
+  JobStatus shown_;                // shared
+  std::vector<Trigger> triggers_;  // shared
 
   std::atomic<bool> stopping_ = false;
   std::thread thread_;

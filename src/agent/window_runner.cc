@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <charconv>
 #include <fstream>
 #include <map>
@@ -77,9 +78,12 @@ void WindowRunner::tell(const LiveRank& rank, const std::string& command) {
 bool WindowRunner::begin(const RankTable& ranks, double length_s, const DetectorEvent& cause, int64_t now_unix_ns) {
   const std::vector<int32_t> present = ranks.present();
   if (present.empty() || window_) return false;
-  const std::string id = fmt::format("window-{}", ++count_);
-  folder_ = traces_ + "/" + id;
-  if (mkdir(folder_.c_str(), 0700) != 0) return false;
+  std::string id;
+  do {  // what an earlier watcher left may still be written to
+    id = fmt::format("window-{}", ++count_);
+    folder_ = traces_ + "/" + id;
+  } while (mkdir(folder_.c_str(), 0700) != 0 && errno == EEXIST);
+  if (access(folder_.c_str(), W_OK) != 0) return false;
   window_.emplace(plan_window(id, now_unix_ns, length_s), present);
   cause_ = cause;
   told_rest_ = false;
@@ -98,7 +102,7 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
   return true;
 }
 
-std::string WindowRunner::configuration_for(int32_t rank, int64_t now_unix_ns) {
+std::string WindowRunner::configuration_for(int32_t rank, int64_t now_unix_ns) const {
   if (!window_ || !window_->is_asked(rank) || !window_->in_time_for_poll(now_unix_ns)) return "";
   const WindowPlan& plan = window_->plan();
   KinetoWindow part;
@@ -106,9 +110,7 @@ std::string WindowRunner::configuration_for(int32_t rank, int64_t now_unix_ns) {
   part.start_unix_ms = plan.start_unix_ns / 1'000'000;
   part.duration_ms = (plan.end_unix_ns - plan.start_unix_ns) / 1'000'000;
   part.with_stack = with_stack(rank);
-  std::string text = configuration_text(part);
-  if (!text.empty()) window_->armed(rank);
-  return text;
+  return configuration_text(part);
 }
 
 /// Ranks that did not poll are asked to start torch.profiler themselves.

@@ -32,9 +32,13 @@ class WindowRunner {
   /// False when there is nobody to profile, or no place to write.
   bool begin(const RankTable& ranks, double length_s, const DetectorEvent& cause, int64_t now_unix_ns);
   [[nodiscard]] const WindowPlan& plan() const { return window_->plan(); }
+  /// Only while active.
+  [[nodiscard]] WindowPhase phase(int64_t now_unix_ns) const { return window_->phase(now_unix_ns); }
 
   /// What to answer a rank that polls; empty: nothing to do.
-  std::string configuration_for(int32_t rank, int64_t now_unix_ns);
+  [[nodiscard]] std::string configuration_for(int32_t rank, int64_t now_unix_ns) const;
+  /// The rank has the answer.
+  void armed(int32_t rank) { window_->armed(rank); }
   void reply(int32_t rank, const ReplyMessage& reply);
   void edge(int32_t rank, const EdgeMessage& edge);
   void gone(int32_t rank);

@@ -49,6 +49,26 @@ struct Run {
     Log log(LogLevel::kNormal);
     return run_run(command, log);
   }
+  int operator()(const AgentOptions& command) const {
+    Log log(LogLevel::kNormal);
+    return run_agent(command, log);
+  }
+  int operator()(const DoctorOptions& command) const {
+    Log log(LogLevel::kNormal);
+    return run_doctor(command, log);
+  }
+  int operator()(const EnvOptions& command) const {
+    Log log(LogLevel::kNormal);
+    return run_env(command, log);
+  }
+  int operator()(const StatusOptions& command) const {
+    Log log(LogLevel::kNormal);
+    return run_status(command, log);
+  }
+  int operator()(const TriggerOptions& command) const {
+    Log log(LogLevel::kNormal);
+    return run_trigger(command, log);
+  }
   int operator()(const SimulateOptions& command) const {
     Log log(LogLevel::kNormal);
     return run_simulate(command, log);

@@ -246,6 +246,16 @@ Command parse_command_line(int argc, const char* const* argv) {
   const CLI::App* policy_command = add_policy(app, policy);
   RunOptions run;
   const CLI::App* run_command = add_run(app, run);
+  AgentOptions agent;
+  const CLI::App* agent_command = add_agent(app, agent);
+  EnvOptions env;
+  const CLI::App* env_command = add_env(app, env);
+  DoctorOptions doctor;
+  const CLI::App* doctor_command = add_doctor(app, doctor);
+  StatusOptions status;
+  const CLI::App* status_command = add_status(app, status);
+  TriggerOptions trigger;
+  const CLI::App* trigger_command = add_trigger(app, trigger);
   app.add_subcommand("version", "Print the version");
   add_analyze(*analyze_command, analyze);
   add_summarize(*summarize_command, summarize);
@@ -279,8 +289,8 @@ Command parse_command_line(int argc, const char* const* argv) {
   } catch (const CLI::ParseError& error) {
     std::ostringstream out;
     std::ostringstream err;
-    const int status = app.exit(error, out, err);
-    return Leave{status == 0 ? 0 : kExitUsage, out.str(), err.str()};
+    const bool asked = app.exit(error, out, err) == 0;
+    return Leave{asked ? 0 : kExitUsage, out.str(), err.str()};
   }
   if (analyze_command->parsed()) return analyze;
   if (summarize_command->parsed()) return summarize;
@@ -288,6 +298,11 @@ Command parse_command_line(int argc, const char* const* argv) {
   if (simulate_command->parsed()) return simulate;
   if (rules_command->parsed()) return rules;
   if (policy_command->parsed()) return policy;
+  if (agent_command->parsed()) return agent;
+  if (doctor_command->parsed()) return doctor;
+  if (env_command->parsed()) return env;
+  if (status_command->parsed()) return status;
+  if (trigger_command->parsed()) return trigger;
   if (run_command->parsed()) {
     if (!run.command.empty()) return run;
     return Leave{kExitUsage, "", "eroica: error: nothing to run; expected 'eroica run [OPTIONS] -- COMMAND'\n"};

@@ -6,10 +6,15 @@
 #include <variant>
 #include <vector>
 
+#include "cli/agent.h"
+#include "cli/doctor.h"
+#include "cli/env.h"
 #include "cli/policy.h"
 #include "cli/rules.h"
 #include "cli/run.h"
 #include "cli/simulate.h"
+#include "cli/status.h"
+#include "cli/trigger.h"
 
 namespace eroica {
 
@@ -75,8 +80,9 @@ struct Leave {
   std::string err;
 };
 
-using Command = std::variant<Leave, AnalyzeOptions, SummarizeOptions, ExportOptions, SimulateOptions, RulesOptions,
-                             PolicyOptions, RunOptions>;
+using Command =
+    std::variant<Leave, AnalyzeOptions, SummarizeOptions, ExportOptions, SimulateOptions, RulesOptions, PolicyOptions,
+                 RunOptions, AgentOptions, DoctorOptions, EnvOptions, StatusOptions, TriggerOptions>;
 
 /// Understands the command line. Never writes and never exits.
 Command parse_command_line(int argc, const char* const* argv);

@@ -172,6 +172,8 @@ std::string in_words(const DetectorEvent& event) {
       return "goes on";
     case DetectorEvent::Kind::kBaseline:
       return "window of the healthy job";
+    case DetectorEvent::Kind::kRequested:
+      return "window that was asked for";
   }
   return text + (event.window ? "; window" : fmt::format("; no window ({})", window_denial_name(event.denied)));
 }

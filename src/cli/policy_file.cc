@@ -56,6 +56,7 @@ const std::vector<Number>& numbers() {
   using B = BlockedPolicy;
   using W = WindowPolicy;
   using L = BaselinePolicy;
+  using K = KeepPolicy;
   static const std::vector<Number> all = {
       number("slow", "warm_up_steps", &P::slow, &S::warm_up_steps, 0, 100'000, "the job's first steps, never judged"),
       number("slow", "learn_steps", &P::slow, &S::learn_steps, 20, 400,
@@ -90,6 +91,11 @@ const std::vector<Number>& numbers() {
       number("baseline", "count", &P::baseline, &L::count, 0, 1000, "windows of the healthy job, to compare with"),
       number("baseline", "after_steps", &P::baseline, &L::after_steps, 0, 1e9, "healthy steps before the first"),
       number("baseline", "spacing_s", &P::baseline, &L::spacing_s, 0, 604'800, "between two of them"),
+      number("keep", "most_gb", &P::keep, &K::most_gb, 0, 1e6,
+             "of a job's windows that --keep keeps; the oldest go first"),
+      number("keep", "most_windows", &P::keep, &K::most_windows, 0, 100'000, "kept of a job"),
+      number("keep", "most_days", &P::keep, &K::most_days, 0, 36'500, "that one is kept"),
+      number("keep", "leave_free_gb", &P::keep, &K::leave_free_gb, 0, 1e6, "of their file system"),
   };
   return all;
 }
@@ -125,7 +131,8 @@ const std::vector<Choice>& choices() {
 }
 
 constexpr std::array<std::string_view, 2> kMethods = {"full", "eroica"};
-constexpr std::array<std::string_view, 6> kTables = {"method", "eligible", "slow", "blocked", "window", "baseline"};
+constexpr std::array<std::string_view, 7> kTables = {"method", "eligible", "slow", "blocked",
+                                                     "window", "baseline", "keep"};
 constexpr std::string_view kEligible = "eligible";
 
 std::vector<std::string_view> keys_of(std::string_view table) {
@@ -174,7 +181,7 @@ class Reader {
   void read(const toml::table& root) {
     known_keys(root, kTables, "the file");
     if (const toml::node* method = root.get("method")) read_method(*method);
-    for (const std::string_view name : {"slow", "blocked", "window", "baseline"}) {
+    for (const std::string_view name : {"slow", "blocked", "window", "baseline", "keep"}) {
       if (const toml::table* table = table_of(root, name)) {
         read_choices(*table, name);
         read_numbers(*table, name);
@@ -346,7 +353,7 @@ std::string policy_toml(const Policy& policy) {
   text += "\n[eligible]\n";
   text += line("jobs", fmt::format("[{}]", fmt::join(jobs, ", ")), "ids of jobs to take windows of; * and ? match any");
   text += line("hours_utc", fmt::format("[{}]", fmt::join(hours, ", ")), "when windows may be taken");
-  for (const std::string_view table : {"slow", "blocked", "window", "baseline"}) {
+  for (const std::string_view table : {"slow", "blocked", "window", "baseline", "keep"}) {
     text += fmt::format("\n[{}]\n", table);
     for (const Switch& one : switches()) {
       if (one.table == table) text += line("enabled", one.of(copy) ? "true" : "false", one.means);

@@ -58,6 +58,8 @@ std::string_view detector_event_name(DetectorEvent::Kind kind) {
       return "unblocked";
     case DetectorEvent::Kind::kBaseline:
       return "baseline";
+    case DetectorEvent::Kind::kRequested:
+      return "requested";
   }
   return "";
 }

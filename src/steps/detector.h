@@ -28,6 +28,7 @@ struct DetectorEvent {
     kBlocked,    ///< `blocked` tells of it
     kUnblocked,  ///< it goes on
     kBaseline,   ///< healthy; a window to compare later ones with
+    kRequested,  ///< never said by a detector: somebody asked for a window
   };
   Kind kind = Kind::kSlow;
   int64_t now_ns = 0;

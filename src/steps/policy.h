@@ -65,6 +65,14 @@ struct HourRange {
   bool operator==(const HourRange&) const = default;
 };
 
+/// What is kept of a job's windows, where they are kept; the oldest go first.
+struct KeepPolicy {
+  double most_gb = 20;
+  uint32_t most_windows = 50;
+  double most_days = 7;
+  double leave_free_gb = 5;  ///< on their file system
+};
+
 struct EligiblePolicy {
   std::vector<std::string> jobs = {"*"};  ///< shell patterns of job ids: * and ?
   std::vector<HourRange> hours_utc = {{}};
@@ -78,6 +86,7 @@ struct Policy {
   BlockedPolicy blocked;
   WindowPolicy window;
   BaselinePolicy baseline;
+  KeepPolicy keep;
 };
 
 /// Whether one of the patterns is that of the job.

@@ -50,6 +50,8 @@ class WindowRunnerTest : public ::testing::Test {
   std::vector<std::string> take(WindowRunner& runner, off_t bytes_of_1, std::optional<WindowTaken>& taken) {
     EXPECT_TRUE(runner.begin(ranks_, 3, {}, now_ns_));
     std::vector<std::string> told = {runner.configuration_for(0, now_ns_), runner.configuration_for(1, now_ns_)};
+    runner.armed(0);
+    runner.armed(1);
     const WindowPlan plan = runner.plan();
     write(plan.id, 0, 1000);
     write(plan.id, 1, bytes_of_1);
@@ -97,7 +99,8 @@ TEST_F(WindowRunnerTest, BesideTheJobsOwnProfilerNobodyWaitsForATrace) {
   ASSERT_TRUE(runner.begin(ranks_, 3, {}, now_ns_));
   const std::string id = runner.plan().id;
   for (const int32_t rank : {0, 1}) {
-    (void)runner.configuration_for(rank, now_ns_);
+    ASSERT_FALSE(runner.configuration_for(rank, now_ns_).empty());
+    runner.armed(rank);
     runner.edge(rank, {rank, id, false, rank == 1, "{}"});
   }
   write(id, 0, 1000);

@@ -115,7 +115,9 @@ def test_function_that_is_not_there(eroica, job):
     ["analyze", ".", "--rank", "x"], ["analyze", ".", "--rank", "-1"], ["analyze", ".", "--top", "many"],
     ["analyze", ".", "--jobs", "0"], ["analyze", ".", "--color", "blue"], ["analyze", ".", "-q", "-v"],
     ["summarize", "."], ["export", ".", "-o", "x.json"], ["analyze", ".", "--rank-from", "no group"],
-    ["analyze", ".", "--rank-from", "(unclosed"],
+    ["analyze", ".", "--rank-from", "(unclosed"], ["trigger"], ["trigger", "job", "--window", "0"],
+    ["trigger", "job", "--window", "2h"], ["status", "a", "b"], ["env", "--job", "a/b"], ["env", "--format", "csh"],
+    ["agent", "job"], ["agent", "--policy", "/nowhere"],
 ])
 def test_wrong_usage(eroica, arguments):
     result = eroica(*arguments)
@@ -139,12 +141,13 @@ def options_of(eroica, *command):
     return set(re.findall(r"(?<![\w-])--[a-z][a-z-]*", eroica(*command, "--help").stdout.split("Examples:")[0]))
 
 
-@pytest.mark.parametrize("command", ["analyze", "summarize", "export", "rules", "run", "simulate"])
+@pytest.mark.parametrize("command", ["analyze", "summarize", "export", "rules", "run", "agent", "env", "status",
+                                     "trigger", "doctor", "simulate"])
 def test_every_option_is_in_the_completions_and_the_manual(eroica, command):
     options = options_of(eroica, command)
     if command == "rules":
         options |= options_of(eroica, "rules", "list") | options_of(eroica, "rules", "explain")
-    elif command not in ("run", "simulate"):
+    elif command in ("analyze", "summarize", "export"):
         assert {"--help", "--rank-from", "--jobs", "--output"} <= options
     bash = (ROOT / "completions/eroica.bash").read_text()
     zsh = (ROOT / "completions/eroica.zsh").read_text()

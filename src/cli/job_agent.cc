@@ -1,0 +1,99 @@
+#include "cli/job_agent.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <ctime>
+#include <filesystem>
+#include <utility>
+
+#include "agent/this_thread.h"
+#include "cli/output.h"
+
+namespace eroica {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr time_t kScanEveryS = 2;
+constexpr int64_t kMostIdleNs = 60'000'000'000;
+constexpr size_t kMostJobs = 256;
+
+sigset_t ending_signals() {
+  sigset_t signals;
+  sigemptyset(&signals);
+  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
+  return signals;
+}
+
+}  // namespace
+
+void JobAgent::take(const FoundFolder& found) {
+  const auto refuse = [&](const std::string& why) {
+    if (refused_.insert(found.path).second) say_of(found.note.job, why);
+  };
+  if (jobs_.size() >= kMostJobs) return refuse(fmt::format("is not watched: there are {} jobs already", kMostJobs));
+  Result<JobFolder> folder = JobFolder::adopt(found.path);
+  if (!folder) return refuse(folder.error().message);
+  WatchedJobOptions watch = options_.watch;
+  watch.report.turn = &turn_;
+  if (!watch.report.keep.empty()) watch.report.keep += "/" + found.note.job;
+  Result<std::unique_ptr<WatchedJob>> job = WatchedJob::make(std::move(*folder), std::move(watch));
+  if (!job) return refuse(job.error().message);
+  (*job)->start();
+  say_of(found.note.job, fmt::format("is watched, in {}", found.path));
+  refused_.erase(found.path);
+  jobs_[found.path] = std::move(*job);
+}
+
+void JobAgent::let_go(const std::string& path) {
+  WatchedJob& job = *jobs_.at(path);
+  job.stop();
+  const std::string name = job.folder().note().job;
+  const WatchSummary summary = job.summary();
+  say_of(name, fmt::format("has ended after step {}; {} windows, {} diagnoses", summary.last_step, summary.windows,
+                           job.diagnoses()));
+  if (!options_.watch.report.keep.empty() && summary.records > 0) {
+    const fs::path kept = fs::path(options_.watch.report.keep) / name;
+    std::error_code error;
+    fs::create_directories(kept, error);
+    if (const Status written = write_file((kept / "records.steps").string(), job.records()); !written) {
+      say_of(name, written.error().message);
+    }
+  }
+  jobs_.erase(path);
+}
+
+void JobAgent::scan() {
+  for (auto entry = jobs_.begin(); entry != jobs_.end();) {
+    const std::string path = entry->first;
+    if ((entry++)->second->status().ranks > 0) mark_used(path);
+    if (!nobody_comes_back(path)) continue;
+    let_go(path);
+    remove_job_folder(path);
+  }
+  remove_left_folders(options_.base);
+  for (const FoundFolder& found : find_job_folders({options_.base}, geteuid())) {
+    if (found.waits_for_agent && !jobs_.contains(found.path)) take(found);
+  }
+}
+
+void JobAgent::run() {
+  const sigset_t signals = ending_signals();
+  int64_t busy_ns = monotonic_ns();
+  while (true) {
+    scan();
+    if (!jobs_.empty()) busy_ns = monotonic_ns();
+    if (options_.leaves_when_idle && monotonic_ns() - busy_ns > kMostIdleNs) return;
+    const timespec wait{kScanEveryS, 0};
+    if (sigtimedwait(&signals, nullptr, &wait) > 0) break;
+  }
+  while (!jobs_.empty()) {  // their folders stay for the next agent
+    const auto entry = jobs_.begin();
+    entry->second->stop();
+    jobs_.erase(entry);
+  }
+}
+
+}  // namespace eroica

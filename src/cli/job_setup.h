@@ -1,0 +1,31 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace eroica {
+
+// What a job needs before it starts.
+
+/// A variable's value; empty: it is not set.
+std::string environment_text(const char* name);
+/// The probe's folder: the one that is named, else installed beside this program, or in the source tree that it was
+/// built from. Empty: there is none.
+std::string find_probe(const std::string& named);
+/// Why find_probe() gave nothing.
+std::string no_probe(const std::string& named);
+/// Text of a configuration file of Kineto that keeps the user's own one in force.
+std::string kineto_config_for_job();
+/// SLURM's id of this job; empty: there is none.
+std::string slurm_job();
+
+/// Adds `--window TIME`.
+void add_window_option(CLI::App* command, std::optional<double>& window_s);
+/// Adds `--job ID`.
+void add_job_option(CLI::App* command, std::string& job, const char* what);
+
+}  // namespace eroica
