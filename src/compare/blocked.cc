@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/robust.h"
+#include "base/saturate.h"
 
 namespace eroica {
 namespace {
@@ -58,19 +59,46 @@ class Search {
     std::vector<uint32_t> elsewhere;  ///< that wait in another group
   };
 
+  // How long before the others each rank is no longer observed: within a host by its clock, between hosts by the length
+  // of what was observed.
+  void find_behind() {
+    struct Span {
+      int64_t begin_ns = INT64_MAX;
+      int64_t end_ns = INT64_MIN;
+    };
+    const auto clock_of = [&](uint32_t index) {
+      const uint32_t host = job_->ranks[index].host;
+      return std::pair(host, host == 0 ? index : 0);  // of unknown hosts each is its own
+    };
+    std::map<std::pair<uint32_t, uint32_t>, Span> spans;
+    for (const uint32_t index : observed_) {
+      const RankFacts& rank = job_->ranks[index];
+      Span& span = spans[clock_of(index)];
+      span.begin_ns = std::min(span.begin_ns, saturating_add(rank.end_unix_ns, -ns(rank.observed_ms)));
+      span.end_ns = std::max(span.end_ns, rank.end_unix_ns);
+    }
+    double longest_ms = 0;
+    for (const auto& [clock, span] : spans) longest_ms = std::max(longest_ms, ms(span.begin_ns, span.end_ns));
+    behind_ms_.assign(job_->ranks.size(), 0);
+    for (const uint32_t index : observed_) {
+      const Span& span = spans.at(clock_of(index));
+      behind_ms_[index] = ms(job_->ranks[index].end_unix_ns, span.end_ns) + longest_ms - ms(span.begin_ns, span.end_ns);
+    }
+  }
+
+  static int64_t ns(float ms) { return static_cast<int64_t>(static_cast<double>(ms) * 1e6); }
+  static double ms(int64_t from_ns, int64_t to_ns) {
+    return (static_cast<double>(to_ns) - static_cast<double>(from_ns)) * 1e-6;
+  }
+
   // No rank whose process may live has completed a step for long.
   bool is_still() {
-    int64_t end = INT64_MIN;
-    for (const uint32_t index : observed_) {
-      end = std::max(end, job_->ranks[index].end_unix_ns);
-      longest_step_ms_ = std::max<double>(longest_step_ms_, job_->ranks[index].longest_step_ms);
-    }
-    job_end_ns_ = end;
+    find_behind();
     double least = 1e300;
     for (const uint32_t index : observed_) {
       const RankFacts& rank = job_->ranks[index];
-      const double behind_ms = static_cast<double>(end - rank.end_unix_ns) * 1e-6;
-      least = std::min(least, rank.since_step_ms + std::max(0.0, behind_ms));
+      longest_step_ms_ = std::max<double>(longest_step_ms_, rank.longest_step_ms);
+      least = std::min(least, rank.since_step_ms + behind_ms_[index]);
     }
     usual_step_ms_ = usual_step();
     return least >= kStepsWithout * usual_step_ms_;
@@ -103,10 +131,7 @@ class Search {
     }
   }
 
-  [[nodiscard]] double silent_ms(uint32_t rank) const {
-    const RankFacts& facts = job_->ranks[rank];
-    return facts.silent_ms + static_cast<double>(job_end_ns_ - facts.end_unix_ns) * 1e-6;
-  }
+  [[nodiscard]] double silent_ms(uint32_t rank) const { return job_->ranks[rank].silent_ms + behind_ms_[rank]; }
 
   // Nothing of it reaches into the time that others waited.
   [[nodiscard]] bool is_gone(uint32_t rank) const {
@@ -310,7 +335,7 @@ class Search {
   const Job* job_;
   const NameTable* names_;
   std::vector<uint32_t> observed_;  // ranks of which there is a trace
-  int64_t job_end_ns_ = 0;
+  std::vector<double> behind_ms_;   // by rank
   double longest_step_ms_ = 0;
   double usual_step_ms_ = 0;
   std::map<uint32_t, const OpenUse*> waits_;  // by rank

@@ -273,6 +273,7 @@ void JobBuilder::add_end(const RankPattern& pattern, RankFacts& facts) {
   const auto ms = [](int64_t ns) { return static_cast<float>(static_cast<double>(ns) * 1e-6); };
   facts.end_unix_ns = saturating_add(pattern.window_start_unix_ns, observed);
   facts.silent_ms = from.last_event_ns > 0 ? ms(observed - from.last_event_ns) : 0.0F;
+  facts.observed_ms = ms(observed);
   facts.since_step_ms = ms(observed);
   // A step that ends with a quiet window was cut by it, whatever the marks say.
   const int64_t over = observed - from.quiet_ns / 2;

@@ -160,6 +160,7 @@ struct RankFacts {
   uint32_t groups_begin = 0, groups_end = 0;  ///< in Job::memberships
   uint32_t sends_per_step = 0;                ///< point-to-point sends
   int64_t end_unix_ns = 0;                    ///< until when it was observed, own clock
+  float observed_ms = 0;                      ///< for how long
   float silent_ms = 0;                        ///< from the end of its last event to then
   float since_step_ms = 0;                    ///< from the end of its last complete step to then
   float longest_step_ms = 0;                  ///< of all complete steps

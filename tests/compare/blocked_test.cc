@@ -200,6 +200,19 @@ TEST(Blocked, TheFewerInAnotherCollectiveAreAMismatch) {
   EXPECT_THAT(blocked->waiting, ElementsAre(0, 2, 3));
 }
 
+TEST(Blocked, AHostWhoseClockIsBehindIsNotDead) {
+  Hang hang;
+  for (int rank = 0; rank < 4; ++rank) hang.wait(hang.add(rank), 0, rank == 1 ? 500 : 1000);
+  for (RankPattern& pattern : hang.patterns) {
+    pattern.host = pattern.rank < 2 ? "a" : "b";
+    if (pattern.rank >= 2) pattern.window_start_unix_ns -= 3600 * 1000 * kMs;
+  }
+  const auto blocked = hang.find();
+  ASSERT_TRUE(blocked);
+  EXPECT_THAT(blocked->missing, ElementsAre(1));
+  EXPECT_THAT(blocked->absence, ElementsAre(Absence::kMismatch));
+}
+
 TEST(Blocked, OfTwoThatDifferTheUnusualOneIsOdd) {
   Hang hang;
   hang.ranks = 2;
