@@ -86,7 +86,8 @@ Check check_cgroup(const HostRoots& roots) {
   const std::string group = group_of(contents(roots.proc + "/self/cgroup").value_or(""), is_v2);
   const std::string controller = is_v2 ? "" : exists(mount + "/cpu,cpuacct") ? "/cpu,cpuacct" : "/cpu";
   // Within a container its own group is often the root of what is mounted.
-  for (const std::string& path : {mount + controller + group + "/cpu.stat", mount + controller + "/cpu.stat"}) {
+  for (const std::string& path :
+       {fmt::format("{}{}{}/cpu.stat", mount, controller, group), fmt::format("{}{}/cpu.stat", mount, controller)}) {
     const std::optional<std::string> stat = contents(path);
     if (stat && stat->find("nr_throttled") != std::string::npos) {
       check.found += ", throttling is counted in " + path;

@@ -43,9 +43,11 @@ constexpr int64_t kMostConfigBytes = 65'536;
 // Kineto's client sockets have 52 characters more, and a socket's path may have 107.
 constexpr size_t kMostBase = 32;
 constexpr time_t kYoungS = 10;  // may not be locked yet
-constexpr time_t kUnusedS = 24 * 3600;
+constexpr time_t kUnusedS = time_t{24} * 3600;
 constexpr size_t kMostFolders = 4096;
 constexpr size_t kMostNames = 65'536;
+
+std::string path_in(const std::string& folder, const std::string& name) { return fmt::format("{}/{}", folder, name); }
 
 bool may_hold(const std::string& base) {
   struct stat found {};
@@ -149,19 +151,19 @@ size_t remove_left_sockets(const std::string& sockets) {
   const std::vector<std::string> names = names_in(sockets);
   for (const std::string& name : names) {
     if (!name.starts_with(kProbe) && !name.starts_with(kClient)) continue;
-    const SocketState state = state_of_socket(sockets + "/" + name);
+    const SocketState state = state_of_socket(path_in(sockets, name));
     if (state == SocketState::kHeld) ++held;
     if (state != SocketState::kLeft) continue;
     if (name.starts_with(kProbe)) {
       ended.insert(name.substr(kProbe.size() - 1));
     } else {
-      unlink((sockets + "/" + name).c_str());
+      unlink(path_in(sockets, name).c_str());
     }
   }
   if (ended.empty()) return held;
   for (const std::string& name : names) {  // KIND-PID-RANDOM
     const size_t dash = name.find('-');
-    if (dash != std::string::npos && ended.contains(name.substr(dash))) unlink((sockets + "/" + name).c_str());
+    if (dash != std::string::npos && ended.contains(name.substr(dash))) unlink(path_in(sockets, name).c_str());
   }
   return held;
 }
@@ -203,7 +205,7 @@ std::vector<FoundFolder> find_job_folders(const std::vector<std::string>& bases,
     for (const std::string& name : names_in(base, kFront)) {
       if (!name.starts_with(kRunName) && !name.starts_with(kJobName)) continue;
       if (found.size() >= kMostFolders) return found;
-      std::optional<FoundFolder> folder = look_at(base + "/" + name, name);
+      std::optional<FoundFolder> folder = look_at(path_in(base, name), name);
       if (folder && (!owner || folder->owner == *owner)) found.push_back(*std::move(folder));
     }
   }
@@ -214,7 +216,7 @@ void remove_left_folders(const std::string& base) {
   for (const std::string& name : names_in(base, kFront)) {
     const bool is_job = name.starts_with(kJobName);
     if (!is_job && !name.starts_with(kRunName)) continue;
-    const std::string path = base + "/" + name;
+    const std::string path = path_in(base, name);
     struct stat found {};
     if (lstat(path.c_str(), &found) != 0 || !S_ISDIR(found.st_mode) || found.st_uid != geteuid()) continue;
     if (std::time(nullptr) - found.st_ctime < kYoungS) continue;

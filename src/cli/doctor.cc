@@ -74,7 +74,7 @@ bool ptrace_works() {
 std::string on_path(const std::string& name) {
   std::istringstream folders(environment_text("PATH"));
   for (std::string folder; std::getline(folders, folder, ':');) {
-    const std::string path = folder + "/" + name;
+    std::string path = fmt::format("{}/{}", folder, name);
     if (!folder.empty() && access(path.c_str(), X_OK) == 0) return path;
   }
   return "";

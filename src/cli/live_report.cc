@@ -299,7 +299,7 @@ void LiveReport::note_diagnosis(const Conclusion& conclusion, int64_t now_unix_n
 }
 
 std::string LiveReport::write_results(const std::string& window, const std::string& json, const std::string& text) {
-  const std::string path = fmt::format("{}/{}.json", options_.results, window);
+  std::string path = fmt::format("{}/{}.json", options_.results, window);
   const std::string text_path = fmt::format("{}/{}.txt", options_.results, window);
   std::error_code error;
   fs::create_directory(options_.results, error);

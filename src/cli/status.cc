@@ -48,7 +48,7 @@ std::string state_in_words(const JobStatus& status) {
 }
 
 std::string window_in_words(const JobStatus& status) {
-  const std::string taken = fmt::format("{} taken, {} s profiled", status.windows, digits_text(status.profiled_s));
+  std::string taken = fmt::format("{} taken, {} s profiled", status.windows, digits_text(status.profiled_s));
   switch (status.stage) {
     case WindowStage::kNone:
       return taken;

@@ -65,8 +65,9 @@ int start(const std::string& python, const std::vector<std::pair<std::string, st
         name == "RANK" || name == "WORLD_SIZE" || name == "LOCAL_RANK" || name == "EROICA_DISABLE";
     if (!is_set && !is_of_a_rank) environment.emplace_back(*entry);
   }
-  for (const auto& [name, value] : variables) environment.push_back(name + "=" + value);
+  for (const auto& [name, value] : variables) environment.push_back(fmt::format("{}={}", name, value));
   std::vector<char*> pointers;
+  pointers.reserve(environment.size() + 1);
   for (std::string& entry : environment) pointers.push_back(entry.data());
   pointers.push_back(nullptr);
   std::string name = python;
