@@ -144,6 +144,7 @@ TriggerAnswer Watcher::begin_asked(const ControlRequest& request) {
   event.unix_ns = unix_ns();
   event.window = true;
   TriggerAnswer answer;
+  look_for_ended();  // perhaps since the last second
   answer.refused = begin_window(event, request.window_s, request.reason);
   if (!answer.refused.empty()) return answer;
   const WindowPlan& plan = windows_.plan();
@@ -450,9 +451,7 @@ void Watcher::show_status() {
   shown_ = std::move(status);
 }
 
-void Watcher::each_second() {
-  second_ns_ = now_ns_;
-  look_after_sockets();
+void Watcher::look_for_ended() {
   for (auto& [number, rank] : ranks_.all()) {
     if (!rank.takes_part() || rank.pid <= 0) continue;
     const ProcessState state = read_process_state(rank.pid);
@@ -461,6 +460,12 @@ void Watcher::each_second() {
     rank.gone = true;
     windows_.gone(number);
   }
+}
+
+void Watcher::each_second() {
+  second_ns_ = now_ns_;
+  look_after_sockets();
+  look_for_ended();
   ask_who();
   tell_ranks(first_rank_ns_ != 0 && now_ns_ - first_rank_ns_ > kRanksMayComeNs);
   std::vector<DetectorEvent> events;

@@ -88,6 +88,7 @@ class Watcher {
   void each_tick();
   void each_second();
   void look_after_sockets();
+  void look_for_ended();
   void show_status();
   [[nodiscard]] JobState state() const;
   [[nodiscard]] double step_seconds() const;

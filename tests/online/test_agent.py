@@ -248,6 +248,7 @@ def test_two_jobs_and_one_that_comes_back(place):
         except OSError:
             pass
     first.wait()
+    place.until(lambda: place.status("job7").get("ranks") != 2, "no ranks")
     again = place.attached("job7")
     place.until(lambda: place.status("job7").get("ranks") == 2 and again.poll() is None, "ranks")
     place.trigger()
