@@ -49,7 +49,9 @@ std::string file_text(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-std::string with_suffix(std::string path, const char* suffix) { return path.substr(0, path.rfind('.')) + suffix; }
+std::string with_suffix(const std::string& path, const char* suffix) {
+  return path.substr(0, path.rfind('.')) + suffix;
+}
 
 /// What came of the window, or why that is never known.
 Result<WindowOutcome> await(const LiveJob& job, const std::string& window) {
