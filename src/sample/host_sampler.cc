@@ -11,7 +11,7 @@ namespace eroica {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr double kLeastForeignS = 0.5;  // CPU time is booked in ticks: over less it says nothing
+constexpr double kLeastS = 0.5;  // CPU time is booked in ticks: over less it says nothing
 constexpr int64_t kLongestPeriodNs = 5'000 * kMs;
 
 std::string cgroup_of(const SystemFiles& files, pid_t pid) {
@@ -82,13 +82,15 @@ void HostSampler::finish(int64_t unix_ns) {
 }
 
 double HostSampler::cost_share() const {
-  return last_ns_ > began_ns_ ? static_cast<double>(spent_ns_) / static_cast<double>(last_ns_ - began_ns_) : 0;
+  // What is read once, at the start, says nothing of a share of the time.
+  if (static_cast<double>(last_ns_ - began_ns_) * 1e-9 < kLeastS) return 0;
+  return static_cast<double>(spent_ns_) / static_cast<double>(last_ns_ - began_ns_);
 }
 
 std::vector<HostSampler::ForeignUse> HostSampler::foreign(size_t most, double least_cores) const {
   std::vector<ForeignUse> uses;
   const double seconds = static_cast<double>(last_ns_ - began_ns_) * 1e-9;
-  if (seconds < kLeastForeignS) return uses;
+  if (seconds < kLeastS) return uses;
   for (const Stranger& stranger : tree_.strangers()) {
     if (uses.size() >= most || stranger.cpu_s / seconds < least_cores) break;
     uses.push_back({stranger.name, cgroup_of(files_, stranger.pid), stranger.pid, stranger.cpu_s / seconds});

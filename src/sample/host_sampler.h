@@ -30,7 +30,8 @@ class HostSampler {
   [[nodiscard]] const SampleSet& samples() const { return log_.samples(); }
   [[nodiscard]] size_t count() const { return log_.count(); }
   [[nodiscard]] size_t lost() const { return log_.lost(); }
-  /// The share of a core that it took, and the processes outside of the job that used most.
+  /// The share of a core that it took (0: over too short a time to tell), and the processes outside of the job that
+  /// used most.
   [[nodiscard]] double cost_share() const;
   struct ForeignUse {
     std::string name;
