@@ -8,15 +8,15 @@ import signal
 import socket
 import subprocess
 import tempfile
-import time
 from pathlib import Path
 
 import pytest
-from test_run import EROICA, POLICY, PYTHON, TRAIN, _has_torch
+from live_job import (EROICA, POLICY, documents, job_environment, kill_all, needs_root, needs_torch, torchrun,
+                      training_script, until)
 
 DEADLINE_S = 300  # a busy machine imports torch for minutes
 
-pytestmark = pytest.mark.skipif(not _has_torch(), reason="no Python with torch")
+pytestmark = needs_torch
 
 
 class Place:
@@ -27,18 +27,11 @@ class Place:
         self.jobs = tempfile.mkdtemp(prefix="er-", dir="/tmp")
         self.stop_file = folder / "stop"
         self.processes = []
-        script = folder / "train.py"
-        script.write_text(TRAIN.replace("{before}", "").replace("{body}", "pass").replace("{most_steps}", "1000000").replace("{status}", "0"))
+        script = training_script(folder / "train.py", most_steps=1_000_000)
         # No window but those that are asked for.
         (folder / "policy.toml").write_text(POLICY + '[eligible]\njobs = ["nobody"]\n[keep]\nleave_free_gb = 0\n')
-        self.train = [PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script),
-                      str(self.stop_file)]
-        self.environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("EROICA_", "PYTHON", "RANK", "WORLD_SIZE", "TORCH", "KINETO", "XDG_RUNTIME", "SLURM"))
-        }
-        self.environment.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1", EROICA_JOBS_DIR=self.jobs)
+        self.train = torchrun(2, script, self.stop_file)
+        self.environment = job_environment(EROICA_JOBS_DIR=self.jobs)
         self.logs = 0
 
     def start(self, *command):
@@ -75,15 +68,15 @@ class Place:
                 return one
         return {}
 
+    def log(self):
+        return "\n".join(process.log.read_text() for process in self.processes)
+
     def until(self, condition, what):
-        deadline = time.monotonic() + DEADLINE_S
-        while True:
-            found = condition()
-            if found:
-                return found
-            logs = "\n".join(p.log.read_text() for p in self.processes)
-            assert time.monotonic() < deadline and " FAILED\n" not in logs, "%s: waited in vain:\n%s" % (what, logs)
-            time.sleep(0.2)
+        def met():
+            assert " FAILED\n" not in self.log(), self.log()
+            return condition()
+
+        return until(met, what, self.log, DEADLINE_S)
 
     def has_steps(self, steps=5, job="job7", ranks=2):
         def condition():
@@ -93,12 +86,11 @@ class Place:
         return self.until(condition, "steps")
 
     def documents(self):
-        path = self.folder / "diagnoses.jsonl"
-        return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+        return documents(self.folder / "diagnoses.jsonl")
 
     def trigger(self, *options):
         done = self.eroica("trigger", "job7", "--window", "2s", "--wait", "--format", "json", *options)
-        assert done.returncode in (0, 1), done.stderr + "\n" + "\n".join(p.log.read_text() for p in self.processes)
+        assert done.returncode in (0, 1), done.stderr + "\n" + self.log()
         document = json.loads(done.stdout)
         assert document["coverage"]["ranks_seen"] == 2, document["coverage"]
         assert document["window"]["start_unix_ns"] in [d["window"]["start_unix_ns"] for d in self.documents()]
@@ -114,18 +106,7 @@ class Place:
 
     def close(self):
         for process in self.processes:
-            try:
-                os.killpg(process.pid, signal.SIGKILL)
-            except OSError:
-                pass
-        out = subprocess.run(["pgrep", "-f", str(self.stop_file)], capture_output=True, text=True)
-        for pid in out.stdout.split():
-            try:
-                os.kill(int(pid), signal.SIGKILL)
-            except OSError:
-                pass
-        for process in self.processes:
-            process.wait()
+            kill_all(process, self.stop_file)
         shutil.rmtree(self.jobs, ignore_errors=True)
 
 
@@ -268,7 +249,7 @@ def fill(folder):
             pass
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@needs_root
 def test_full_disks_are_told_and_training_goes_on(place):
     kept = str(place.folder / "kept")
     os.mkdir(kept)
@@ -299,7 +280,7 @@ def test_full_disks_are_told_and_training_goes_on(place):
             subprocess.run(["umount", "-l", path])
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
+@needs_root
 def test_root_looks_at_a_users_job_with_the_users_rights(place):
     """A user's folder is watched by a process of that user; what he puts there is not seen with root's eyes."""
     user = 65534

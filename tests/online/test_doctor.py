@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from test_run import EROICA, PYTHON, _has_torch
+from live_job import EROICA, PYTHON, needs_torch
 
 NAMES = ["torch", "trace_disk", "limits", "socket_queue", "ptrace", "perf_events", "cgroup", "pressure", "processes",
          "clock", "nvidia", "amd"]
@@ -32,7 +32,7 @@ def checks(*options, **more):
     return {check["name"]: check for check in found}
 
 
-@pytest.mark.skipif(not _has_torch(), reason="no Python with torch")
+@needs_torch
 def test_a_python_with_torch():
     found = checks("--python", PYTHON)
     for name in ("torch", "probe", "step_hook", "flight_recorder", "kineto_daemon"):

@@ -11,30 +11,21 @@ import shutil
 import signal
 import subprocess
 import sys
-import time
-from pathlib import Path
 
 import pytest
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-sys.path[:0] = [str(ROOT / "demo"), str(ROOT / "tests/online")]
+from live_job import (EROICA, PYTHON, ROOT, documents, job_environment, kill_all, needs_root, needs_torch, quiet_machine,
+                      torchrun, until)
+
+sys.path.insert(0, str(ROOT / "demo"))
 import faults  # noqa: E402
 import namespaces  # noqa: E402
 
-EROICA = os.environ.get("EROICA") or str(ROOT / "build/release/eroica")
-PYTHON = os.environ.get("EROICA_TORCH_PYTHON") or str(ROOT / "build/venv-torch/bin/python3")
 DEADLINE_S = 240
 STEADY_STEPS = 90
 
 
-def _has_torch():
-    return os.path.exists(PYTHON) and subprocess.run([PYTHON, "-c", "import torch.distributed"],
-                                                     capture_output=True).returncode == 0
-
-
-pytestmark = pytest.mark.skipif(not _has_torch(), reason="no Python with torch")
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
-quiet_machine = pytest.mark.skipif(os.environ.get("EROICA_LIVE") != "all", reason="needs a quiet machine: EROICA_LIVE=all")
+pytestmark = needs_torch
 
 # As by default but for less patience, and for alarms that others on this machine do not raise.
 POLICY = """
@@ -66,19 +57,15 @@ class Job:
             file.write(os.urandom(8 << 20))
             os.fsync(file.fileno())
         (folder / "policy.toml").write_text(POLICY % (sensitivity, sensitivity, sensitivity, window_s, baseline))
-        environment = {name: value for name, value in os.environ.items()
-                       if not name.startswith(("EROICA_", "PYTHON", "RANK", "WORLD_SIZE", "TORCH", "KINETO"))}
-        environment.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
         keep = os.environ.get("EROICA_KEEP")  # to see why a diagnosis is what it is
         options = ["--keep", os.path.join(keep, folder.name)] if keep else []
         script = [str(ROOT / "demo/job.py"), str(folder)]
-        command = launcher + script if launcher else [
-            PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", str(ranks)] + script
+        command = launcher + script if launcher else torchrun(ranks, *script)
         self.before = set(glob.glob("/tmp/eroica-run-*"))
         self.stderr_handle = open(self.stderr_file, "w")
         self.process = subprocess.Popen(
             [EROICA, "run", "--policy", str(folder / "policy.toml"), "--json", str(self.json), *options, "--", *command],
-            env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.stderr_handle,
+            env=job_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.stderr_handle,
             start_new_session=True)
         self.until(lambda: f"watching {ranks} ranks" in self.stderr(), "ranks")
         self.until(lambda: self.step() >= STEADY_STEPS, "steps")
@@ -99,14 +86,10 @@ class Job:
         return pid
 
     def until(self, condition, what):
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, "%s: waited in vain:\n%s" % (what, self.stderr())
-            assert self.process.poll() is None or condition(), "%s: it ended:\n%s" % (what, self.stderr())
-            time.sleep(0.1)
+        return until(condition, what, self.stderr, DEADLINE_S, self.process)
 
     def documents(self):
-        return [json.loads(line) for line in self.json.read_text().splitlines()] if self.json.exists() else []
+        return documents(self.json)
 
     def diagnosed(self):
         """The first document that came after the fault."""
@@ -125,10 +108,7 @@ class Job:
             with contextlib.suppress(subprocess.TimeoutExpired):
                 self.process.wait(timeout=20)
                 break
-        found = subprocess.run(["pgrep", "-f", str(self.folder)], capture_output=True, text=True)
-        for pid in map(int, found.stdout.split()):
-            with contextlib.suppress(OSError):
-                os.kill(pid, signal.SIGKILL)
+        kill_all(self.process, self.folder)
         self.stderr_handle.close()
         for folder in set(glob.glob("/tmp/eroica-run-*")) - self.before:
             shutil.rmtree(folder, ignore_errors=True)

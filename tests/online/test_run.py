@@ -1,94 +1,18 @@
-"""`eroica run` around a real job: EROICA_TORCH_PYTHON, or build/venv-torch (tests/requirements-torch.txt)."""
+"""`eroica run` around a real job."""
 
 import glob
-import json
 import os
 import signal
 import subprocess
-import textwrap
 import time
-from pathlib import Path
 
 import pytest
+from live_job import (EROICA, POLICY, documents, job_environment, kill_all, needs_torch, quiet_machine, torchrun,
+                      training_script, until)
 
-try:
-    import jsonschema
-except ImportError:
-    jsonschema = None
-
-ROOT = Path(__file__).resolve().parent.parent.parent
-EROICA = os.environ.get("EROICA") or str(ROOT / "build/release/eroica")
-PYTHON = os.environ.get("EROICA_TORCH_PYTHON") or str(ROOT / "build/venv-torch/bin/python3")
 DEADLINE_S = 150
 
-
-def _has_torch():
-    if not os.path.exists(PYTHON):
-        return False
-    return subprocess.run([PYTHON, "-c", "import torch.distributed"], capture_output=True).returncode == 0
-
-
-pytestmark = pytest.mark.skipif(not _has_torch(), reason="no Python with torch")
-
-# Steps are real time: on a machine that others use they may become slow by themselves.
-quiet_machine = pytest.mark.skipif(os.environ.get("EROICA_LIVE") != "all", reason="needs a quiet machine: EROICA_LIVE=all")
-
-TRAIN = """
-import os, sys, time; {before}
-import torch, torch.distributed as dist
-from torch.utils.data import DataLoader, TensorDataset
-
-STOP = sys.argv[1]
-
-def augment(batch, rank, step):
-    {body}
-    return batch
-
-def main():
-    torch.set_num_threads(1)
-    dist.init_process_group("gloo")
-    rank = dist.get_rank()
-    model = torch.nn.parallel.DistributedDataParallel(
-        torch.nn.Sequential(torch.nn.Linear(256, 256), torch.nn.ReLU(), torch.nn.Linear(256, 8)))
-    optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    loader = DataLoader(TensorDataset(torch.randn(512, 256)), batch_size=16)
-    step = 0
-    over = torch.zeros(1)
-    while True:
-        for batch, in loader:
-            batch = augment(batch, rank, step)
-            optimizer.zero_grad()
-            model(batch).sum().backward()
-            optimizer.step()
-            time.sleep(0.02)
-            step += 1
-            if step == 100 and rank == 0:
-                open(STOP + ".100", "w").close()
-        over[0] = os.path.exists(STOP) or step > {most_steps}
-        dist.all_reduce(over)
-        if over[0] > 0:
-            break
-    dist.destroy_process_group()
-    sys.exit({status})
-
-if __name__ == "__main__":
-    main()
-"""
-
-POLICY = """
-[slow]
-warm_up_steps = 5
-learn_steps = 40
-# The machine that runs the tests may be busy with others.
-shift_percent = 40
-level_rise_percent = 40
-lost_time_percent = 60
-periodic_from_start_percent = 200
-[window]
-length_s = 3
-[baseline]
-count = 0
-"""
+pytestmark = needs_torch
 
 
 class Run:
@@ -96,28 +20,14 @@ class Run:
         self.folder = folder
         self.stop_file = folder / "stop"
         self.json = folder / "diagnoses.jsonl"
-        script = folder / "train.py"
-        script.write_text(
-            TRAIN.replace("{body}", textwrap.indent(textwrap.dedent(body), "    ").strip())
-            .replace("{before}", before)
-            .replace("{most_steps}", str(most_steps))
-            .replace("{status}", str(status))
-        )
+        script = training_script(folder / "train.py", body, before, most_steps, status)
         (folder / "policy.toml").write_text(policy)
-        environment = {
-            name: value
-            for name, value in os.environ.items()
-            if not name.startswith(("EROICA_", "PYTHON", "RANK", "WORLD_SIZE", "TORCH", "KINETO"))
-        }
-        environment.update(OMP_NUM_THREADS="1", PYTHONDONTWRITEBYTECODE="1")
-        environment.pop("XDG_RUNTIME_DIR", None)
         before = set(glob.glob("/tmp/eroica-run-*"))
         self.error = open(folder / "stderr", "w+")
         self.process = subprocess.Popen(
             [EROICA, "run", "--policy", str(folder / "policy.toml"), "--json", str(self.json), *options, "--",
-             PYTHON, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "2", str(script),
-             str(self.stop_file)],
-            env=environment, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.error,
+             *torchrun(2, script, self.stop_file)],
+            env=job_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=self.error,
             start_new_session=True,
         )
         self.before = before
@@ -129,21 +39,10 @@ class Run:
         return (self.folder / "stderr").read_text()
 
     def diagnoses(self):
-        if not self.json.exists():
-            return []
-        documents = [json.loads(line) for line in self.json.read_text().splitlines()]
-        if jsonschema is not None:
-            schema = json.loads((ROOT / "docs/diagnosis.schema.json").read_text())
-            for document in documents:
-                jsonschema.Draft202012Validator(schema).validate(document)
-        return documents
+        return documents(self.json)
 
     def until(self, condition, what):
-        deadline = time.monotonic() + DEADLINE_S
-        while not condition():
-            assert time.monotonic() < deadline, "%s: waited in vain:\n%s" % (what, self.stderr())
-            assert self.process.poll() is None or condition(), "%s: it ended:\n%s" % (what, self.stderr())
-            time.sleep(0.1)
+        return until(condition, what, self.stderr, DEADLINE_S, self.process)
 
     def stop(self):
         self.stop_file.touch()
@@ -154,17 +53,7 @@ class Run:
         return [int(pid) for pid in out.stdout.split()]
 
     def close(self):
-        try:
-            os.killpg(self.process.pid, signal.SIGKILL)
-        except OSError:
-            pass
-        out = subprocess.run(["pgrep", "-f", str(self.stop_file)], capture_output=True, text=True)
-        for pid in out.stdout.split():
-            try:
-                os.kill(int(pid), signal.SIGKILL)
-            except OSError:
-                pass
-        self.process.wait()
+        kill_all(self.process, self.stop_file)
         self.process.stdout.close()
         self.error.close()
 
