@@ -5,6 +5,7 @@ higher nice value it takes what is left instead. The thread has no name; it is k
 comes when a process gets its first window, and is none of Python's.
 """
 
+import contextlib
 import os
 import threading
 
@@ -20,11 +21,15 @@ class ProfilerThread:
 
     def window_announced(self):
         if self._before is None:
-            self._before = set(os.listdir(_TASKS))
+            with contextlib.suppress(OSError):  # a courtesy: windows do without
+                self._before = set(os.listdir(_TASKS))
 
     def window_begins(self):
-        if self._found or self._before is None:
-            return
+        if not self._found and self._before is not None:
+            with contextlib.suppress(OSError):
+                self._look()
+
+    def _look(self):
         python = {str(thread.native_id) for thread in threading.enumerate()}
         fresh = set(os.listdir(_TASKS)) - self._before - python
         own = _name(str(os.getpid()))

@@ -254,6 +254,13 @@ def test_exit_is_prompt_with_an_agent_that_does_not_read(start_job, agent, folde
     assert HELLO in kinds and kinds.count(STEP) == 1000
 
 
+def test_exit_is_prompt_with_a_full_queue_where_there_is_no_ring(start_job, agent, folder):
+    program = "import os; del os.memfd_create\nimport torch\no = torch.optim.SGD()\nfor _ in range(1000): o.step()"
+    start_job(program, folder, RANK).finish()
+    kinds = agent.kinds()
+    assert HELLO in kinds and 0 < kinds.count(STEP) < 1000
+
+
 def test_user_exceptions_and_data_pass_unchanged(start_job, agent, folder):
     program = """
     import torch, torch.utils.data, traceback
