@@ -66,7 +66,7 @@ def group(pid, controller, name):
     mount, version = mount_of(controller), 1
     before = groups_of(pid)
     if mount is None or controller not in before:
-        mount, version, controller = mount_of(""), 2, controller
+        mount, version = mount_of(""), 2
     if mount is None:
         raise Unavailable("no control groups here")
     home = mount + before.get(controller if version == 1 else "", "/").rstrip("/")
