@@ -5,7 +5,6 @@
 #include <sys/eventfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <array>
@@ -13,6 +12,7 @@
 #include <cmath>
 #include <cstring>
 #include <deque>
+#include <optional>
 #include <utility>
 #include <vector>
 
@@ -25,14 +25,6 @@ constexpr int kBacklog = 16;
 constexpr int kLookEveryMs = 2000;
 constexpr size_t kMostClients = 32;
 constexpr int64_t kMostIdleNs = 10'000'000'000;
-
-bool fill_address(const std::string& path, sockaddr_un& address) {
-  address = {};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) return false;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return true;
-}
 
 bool may_ask(int client) {
   ucred peer{};
@@ -52,32 +44,30 @@ Result<std::unique_ptr<ControlServer>> ControlServer::make(const std::string& pa
 }
 
 Status ControlServer::listen() {
-  const auto failed = [this] { return Error{Error::Kind::kWrite, fmt::format("{}: {}", path_, std::strerror(errno))}; };
-  sockaddr_un address{};
-  if (!fill_address(path_, address)) return Error{Error::Kind::kInvalid, path_ + ": too long for a socket's path"};
+  const auto failed = [this] {
+    Error error{Error::Kind::kWrite, fmt::format("{}: {}", path_, std::strerror(errno))};
+    if (listener_ >= 0) close(std::exchange(listener_, -1));  // what is bound to nothing would never let poll() wait
+    return error;
+  };
+  const std::optional<sockaddr_un> address = socket_address(path_);
+  if (!address) return Error{Error::Kind::kInvalid, path_ + ": too long for a socket's path"};
   if (listener_ >= 0) close(listener_);
   listener_ = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (listener_ < 0) return failed();
   unlink(path_.c_str());
   // Nobody can connect before listen(), so that the mode is right from the beginning.
-  if (bind(listener_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 ||
+  if (bind(listener_, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0 ||
       chmod(path_.c_str(), 0600) != 0 || ::listen(listener_, kBacklog) != 0) {
     return failed();
   }
-  struct stat file {};
-  if (lstat(path_.c_str(), &file) != 0) return failed();
-  device_ = file.st_dev;
-  inode_ = file.st_ino;
+  const std::optional<FileId> file = file_id(path_);
+  if (!file) return failed();
+  file_ = *file;
   return ok_status();
 }
 
 void ControlServer::start() {
   thread_ = std::thread([this] { run(); });
-}
-
-bool ControlServer::has_its_name() const {
-  struct stat file {};
-  return lstat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
 }
 
 void ControlServer::stop() {
@@ -111,7 +101,7 @@ void ControlServer::run() {
     std::vector<pollfd> waits = {{wake_, POLLIN, 0}, {listener_, POLLIN, 0}};
     for (const Client& client : clients) waits.push_back({client.fd, POLLIN, 0});
     poll(waits.data(), waits.size(), kLookEveryMs);
-    if (!has_its_name()) (void)listen();  // where its folder is gone: the next time
+    if (file_id(path_) != file_) (void)listen();  // where its folder is gone: the next time
     const int64_t now_ns = monotonic_ns();
     std::deque<Client> kept;
     for (size_t i = 0; i < clients.size(); ++i) {
@@ -145,15 +135,15 @@ void ControlServer::run() {
 }
 
 Result<std::string> ask_control(const std::string& path, const ControlRequest& request, double deadline_s) {
-  sockaddr_un address{};
-  if (!fill_address(path, address)) return Error{Error::Kind::kNotFound, path + ": too long for a socket's path"};
+  const std::optional<sockaddr_un> address = socket_address(path);
+  if (!address) return Error{Error::Kind::kNotFound, path + ": too long for a socket's path"};
   const int fd = socket(AF_UNIX, SOCK_SEQPACKET | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return Error{Error::Kind::kUnreadable, fmt::format("socket: {}", std::strerror(errno))};
   const auto done = [fd](Result<std::string> result) {
     close(fd);
     return result;
   };
-  if (connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) {
+  if (connect(fd, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) {
     const bool nobody = errno == ECONNREFUSED || errno == ENOENT;
     return done(Error{nobody ? Error::Kind::kNotFound : Error::Kind::kUnreadable,
                       fmt::format("{}: {}", path, std::strerror(errno))});

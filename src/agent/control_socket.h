@@ -10,6 +10,7 @@
 #include <thread>
 
 #include "agent/control_message.h"
+#include "agent/socket_file.h"
 #include "base/result.h"
 
 namespace eroica {
@@ -35,15 +36,13 @@ class ControlServer {
       : path_(std::move(path)), answer_(std::move(answer)), wake_(wake) {}
   void run();
   Status listen();
-  [[nodiscard]] bool has_its_name() const;
   bool serve(int client) const;
 
   std::string path_;
   Answer answer_;
   int wake_;
   int listener_ = -1;
-  dev_t device_ = 0;  // of the socket's file
-  ino_t inode_ = 0;
+  FileId file_;
   std::atomic<bool> stopping_ = false;
   std::thread thread_;
 };

@@ -2,7 +2,6 @@
 
 #include <fmt/format.h>
 #include <sys/socket.h>
-#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -10,18 +9,11 @@
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <optional>
 #include <utility>
 
 namespace eroica {
 namespace {
-
-bool fill_address(const std::string& path, sockaddr_un& address) {
-  address = {};
-  address.sun_family = AF_UNIX;
-  if (path.empty() || path.size() >= sizeof address.sun_path) return false;
-  std::memcpy(address.sun_path, path.data(), path.size());
-  return true;
-}
 
 std::string path_of(const sockaddr_un& address, socklen_t size) {
   constexpr size_t kFront = offsetof(sockaddr_un, sun_path);
@@ -32,42 +24,36 @@ std::string path_of(const sockaddr_un& address, socklen_t size) {
 }  // namespace
 
 Result<DatagramSocket> DatagramSocket::bind(const std::string& path, size_t most_bytes) {
-  sockaddr_un address{};
   const auto failed = [&] { return Error{Error::Kind::kWrite, fmt::format("{}: {}", path, std::strerror(errno))}; };
-  if (!fill_address(path, address)) {
+  const std::optional<sockaddr_un> address = socket_address(path);
+  if (!address) {
     return Error{Error::Kind::kInvalid, fmt::format("{}: too long for a socket's path", path)};
   }
   DatagramSocket result(socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0), most_bytes);
   if (result.fd_ < 0) return failed();
   unlink(path.c_str());
-  if (::bind(result.fd_, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return failed();
+  if (::bind(result.fd_, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0) return failed();
   const int on = 1;
   if (setsockopt(result.fd_, SOL_SOCKET, SO_PASSCRED, &on, sizeof on) != 0) return failed();
-  struct stat file {};
-  if (lstat(path.c_str(), &file) != 0) return failed();
+  const std::optional<FileId> file = file_id(path);
+  if (!file) return failed();
   result.path_ = path;
-  result.device_ = file.st_dev;
-  result.inode_ = file.st_ino;
+  result.file_ = *file;
   return result;
 }
 
-bool DatagramSocket::has_its_name() const {
-  struct stat file {};
-  return lstat(path_.c_str(), &file) == 0 && file.st_dev == device_ && file.st_ino == inode_;
-}
+bool DatagramSocket::has_its_name() const { return file_id(path_) == file_; }
 
 DatagramSocket::DatagramSocket(DatagramSocket&& other) noexcept
     : fd_(std::exchange(other.fd_, -1)),
       path_(std::move(other.path_)),
-      device_(other.device_),
-      inode_(other.inode_),
+      file_(other.file_),
       buffer_(std::move(other.buffer_)) {}
 
 DatagramSocket& DatagramSocket::operator=(DatagramSocket&& other) noexcept {
   std::swap(fd_, other.fd_);
   path_.swap(other.path_);
-  std::swap(device_, other.device_);
-  std::swap(inode_, other.inode_);
+  std::swap(file_, other.file_);
   std::swap(buffer_, other.buffer_);
   return *this;
 }
@@ -120,10 +106,10 @@ bool DatagramSocket::receive(Datagram& datagram) {
 }
 
 int DatagramSocket::send(const std::string& path, std::string_view bytes) const {
-  sockaddr_un address{};
-  if (!fill_address(path, address)) return ENAMETOOLONG;
+  const std::optional<sockaddr_un> address = socket_address(path);
+  if (!address) return ENAMETOOLONG;
   const ssize_t sent = sendto(fd_, bytes.data(), bytes.size(), MSG_DONTWAIT | MSG_NOSIGNAL,
-                              reinterpret_cast<const sockaddr*>(&address), sizeof address);
+                              reinterpret_cast<const sockaddr*>(&*address), sizeof *address);
   return sent < 0 ? errno : 0;
 }
 

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "agent/descriptor.h"
+#include "agent/socket_file.h"
 #include "base/result.h"
 
 namespace eroica {
@@ -44,8 +45,7 @@ class DatagramSocket {
   DatagramSocket(int fd, size_t most_bytes) : fd_(fd), buffer_(most_bytes + 1) {}
   int fd_ = -1;
   std::string path_;
-  dev_t device_ = 0;  // of the file
-  ino_t inode_ = 0;
+  FileId file_;
   std::vector<char> buffer_;
 };
 

@@ -6,7 +6,6 @@
 #include <sys/file.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -22,6 +21,7 @@
 #include <utility>
 
 #include "agent/own_file.h"
+#include "agent/socket_file.h"
 
 namespace eroica {
 namespace {
@@ -36,8 +36,6 @@ constexpr std::string_view kNewName = "eroica-run-new-";
 constexpr std::string_view kGoneName = "eroica-run-gone-";
 constexpr const char* kTemporary = "/tmp";
 constexpr const char* kNoteName = "job.json";
-constexpr const char* kKinetoName = "kineto.conf";
-constexpr const char* kTracesName = "traces";
 constexpr const char* kUsedName = "used";
 constexpr int64_t kMostConfigBytes = 65'536;
 // Kineto's client sockets have 52 characters more, and a socket's path may have 107.
@@ -114,22 +112,22 @@ enum class SocketState : uint8_t { kHeld, kLeft, kNone };
 
 /// Of a datagram socket's file.
 SocketState state_of_socket(const std::string& path) {
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
+  const std::optional<sockaddr_un> address = socket_address(path);
   struct stat found {};
-  if (path.size() >= sizeof address.sun_path || lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) {
-    return SocketState::kNone;
-  }
-  std::memcpy(address.sun_path, path.data(), path.size());
+  if (!address || lstat(path.c_str(), &found) != 0 || !S_ISSOCK(found.st_mode)) return SocketState::kNone;
   const int fd = socket(AF_UNIX, SOCK_DGRAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0);
   if (fd < 0) return SocketState::kHeld;
   const bool refused =
-      connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0 && errno == ECONNREFUSED;
+      connect(fd, reinterpret_cast<const sockaddr*>(&*address), sizeof *address) != 0 && errno == ECONNREFUSED;
   close(fd);
   return refused ? SocketState::kLeft : SocketState::kHeld;
 }
 
 }  // namespace
+
+std::string control_socket_in(const std::string& sockets) { return sockets + "/control"; }
+std::string kineto_config_in(const std::string& sockets) { return sockets + "/kineto.conf"; }
+std::string traces_in(const std::string& sockets) { return sockets + "/traces"; }
 
 std::vector<std::string> job_bases(const Environment& now) {
   const auto value = [&](const char* name) {
@@ -170,15 +168,16 @@ size_t remove_left_sockets(const std::string& sockets) {
 
 bool nobody_comes_back(const std::string& path) {
   const std::optional<FoundFolder> found = look_at(path, kJobName);
-  if (found && liveness(found->note.maker) == Liveness::kAlive) return false;
+  const Liveness maker = found ? liveness(found->note.maker) : Liveness::kUnknown;
+  if (maker == Liveness::kAlive) return false;
+  struct stat seen {};
+  if (lstat(path.c_str(), &seen) != 0) return false;
   const std::vector<std::string> names = names_in(path);
   const bool was_used = std::ranges::any_of(
       names, [](const std::string& name) { return name.starts_with("probe-") || name == kUsedName; });
+  if (was_used) mark_used(path);  // before the sockets go that tell it
   if (remove_left_sockets(path) > 0) return false;
-  struct stat seen {};
-  if (lstat(path.c_str(), &seen) != 0) return false;
-  const bool maker_ended = found && liveness(found->note.maker) == Liveness::kDead;
-  return (was_used && maker_ended) || std::time(nullptr) - seen.st_mtime > kUnusedS;
+  return (was_used && maker == Liveness::kDead) || std::time(nullptr) - seen.st_mtime > kUnusedS;
 }
 
 void mark_used(const std::string& path) {
@@ -248,9 +247,9 @@ Result<std::string> open_job_folder(const std::string& base, const JobNote& note
   }
   if (mkdtemp(path.data()) == nullptr) return failed();
   const std::string final_path = fmt::format("{}/{}{}", base, kJobName, path.substr(path.size() - 6));
-  Status made = write_own_file(path + "/" + kKinetoName, kineto_config);
+  Status made = write_own_file(kineto_config_in(path), kineto_config);
   if (made) made = write_own_file(path + "/" + kNoteName, encode_note(note));
-  if (made && (mkdir((path + "/" + kTracesName).c_str(), 0700) != 0 || rename(path.c_str(), final_path.c_str()) != 0)) {
+  if (made && (mkdir(traces_in(path).c_str(), 0700) != 0 || rename(path.c_str(), final_path.c_str()) != 0)) {
     made = failed();
   }
   if (made) return final_path;
@@ -314,8 +313,8 @@ Result<JobFolder> JobFolder::adopt(const std::string& path) {
   if (!found) return Error{Error::Kind::kNotFound, path + ": no folder of a job of ours"};
   Folder sockets{path, lock_folder(path)};
   if (sockets.lock < 0) return Error{Error::Kind::kAmbiguous, path + ": another process watches this job"};
-  JobFolder folder(std::move(sockets), {path + "/" + kTracesName, -1}, found->note,
-                   read_own_file(path + "/" + kKinetoName, 0, kMostConfigBytes), true);
+  JobFolder folder(std::move(sockets), {traces_in(path), -1}, found->note,
+                   read_own_file(kineto_config_in(path), 0, kMostConfigBytes), true);
   if (Status whole = folder.repair(); !whole) return whole.error();
   return folder;
 }

@@ -17,6 +17,12 @@ using Environment = std::function<const char*(const char* name)>;
 /// enough, and /tmp. Never empty.
 std::vector<std::string> job_bases(const Environment& now);
 
+/// What lies where in a job's folder of sockets.
+std::string control_socket_in(const std::string& sockets);
+std::string kineto_config_in(const std::string& sockets);
+/// Of a job that waits for an agent.
+std::string traces_in(const std::string& sockets);
+
 /// The folders of one job, 0700 and ours: sockets in one, traces in the other. Locked as long as this object lives, so
 /// that one watcher at a time has them.
 class JobFolder {
@@ -38,8 +44,8 @@ class JobFolder {
   [[nodiscard]] const std::string& traces() const { return traces_.path; }
   [[nodiscard]] std::string probe_socket() const { return sockets_.path + "/probe"; }
   [[nodiscard]] std::string kineto_socket() const { return sockets_.path + "/dynolog"; }
-  [[nodiscard]] std::string control_socket() const { return sockets_.path + "/control"; }
-  [[nodiscard]] std::string kineto_config() const { return sockets_.path + "/kineto.conf"; }
+  [[nodiscard]] std::string control_socket() const { return control_socket_in(sockets_.path); }
+  [[nodiscard]] std::string kineto_config() const { return kineto_config_in(sockets_.path); }
 
   /// Makes again what somebody has removed, but for sockets. Error kWrite.
   Status repair();

@@ -96,6 +96,12 @@ size_t RankTable::hosts() const {
   return names.size();
 }
 
+int64_t RankTable::last_step() const {
+  int64_t last = 0;
+  for (const auto& [number, rank] : ranks_) last = std::max(last, rank.last_step);
+  return last;
+}
+
 std::vector<ProcessGroup> RankTable::process_groups() const {
   std::vector<ProcessGroup> result;
   std::set<std::string> names;

@@ -48,6 +48,8 @@ class RankTable {
   [[nodiscard]] std::vector<int32_t> present() const;
   [[nodiscard]] int32_t world_size() const;
   [[nodiscard]] size_t hosts() const;
+  /// The latest of any of them, 0 = none.
+  [[nodiscard]] int64_t last_step() const;
   /// Every process group that a rank told of, each once.
   [[nodiscard]] std::vector<ProcessGroup> process_groups() const;
 

@@ -20,6 +20,7 @@ int64_t clock_ns(clockid_t clock) {
 
 int64_t monotonic_ns() { return clock_ns(CLOCK_MONOTONIC); }
 int64_t unix_ns() { return clock_ns(CLOCK_REALTIME); }
+int64_t thread_cpu_ns() { return clock_ns(CLOCK_THREAD_CPUTIME_ID); }
 
 void give_way(int nice) {
   const sched_param none{};

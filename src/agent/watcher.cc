@@ -112,16 +112,23 @@ JobStatus Watcher::status() const {
 
 TriggerAnswer Watcher::trigger(const ControlRequest& request) {
   std::future<TriggerAnswer> answer;
+  uint64_t id = 0;
   {
     const std::lock_guard lock(shared_);
     if (stopping_) return {.refused = "the job is ending"};
     if (triggers_.size() >= kMostTriggers) return {.refused = "too many windows are asked for at once"};
-    triggers_.push_back({request, {}});
+    triggers_.push_back({++last_trigger_, request, {}});
+    id = last_trigger_;
     answer = triggers_.back().answer.get_future();
     const uint64_t one = 1;
     (void)!write(wake_, &one, sizeof one);
   }
-  if (answer.wait_for(kTriggerDeadline) != std::future_status::ready) return {.refused = "the watcher does not answer"};
+  if (answer.wait_for(kTriggerDeadline) != std::future_status::ready) {
+    // Withdrawn, so that no window is taken that was refused; unless it is being decided right now.
+    const std::lock_guard lock(shared_);
+    const auto withdrawn = std::erase_if(triggers_, [id](const Trigger& trigger) { return trigger.id == id; });
+    if (withdrawn > 0) return {.refused = "the watcher does not answer"};
+  }
   return answer.get();
 }
 
@@ -158,10 +165,8 @@ TriggerAnswer Watcher::begin_asked(const ControlRequest& request) {
 WatchSummary Watcher::summary() const {
   WatchSummary summary = summary_;
   summary.ranks = ranks_.all().size();
-  for (const auto& [number, rank] : ranks_.all()) {
-    summary.last_step = std::max(summary.last_step, rank.last_step);
-    summary.dropped += rank.dropped;
-  }
+  summary.last_step = ranks_.last_step();
+  for (const auto& [number, rank] : ranks_.all()) summary.dropped += rank.dropped;
   return summary;
 }
 
@@ -264,16 +269,16 @@ void Watcher::on_message(ProbeMessage message, Datagram& from) {
     windows_.reply(rank->hello.rank, *reply);
     inquiries_.reply(rank->hello.rank, *reply);
   } else if (const auto* bye = std::get_if<ByeMessage>(&message)) {
-    leave(*rank);
     rank->left = true;
+    leave(*rank);
     if (!bye->exception.empty()) {
       listener_(Remark{fmt::format("rank {} ends after step {} with {} at {}:{}", rank->hello.rank, rank->last_step,
                                    bye->exception, bye->file, bye->line)});
     }
   } else if (const auto* off = std::get_if<OffMessage>(&message)) {
     listener_(Remark{fmt::format("the probe of rank {} has turned itself off: {}", rank->hello.rank, off->reason)});
-    leave(*rank);
     rank->left = true;
+    leave(*rank);
   }
 }
 
@@ -323,7 +328,7 @@ void Watcher::on_step(LiveRank& rank, const StepMessage& step) {
   hear(events);
 }
 
-/// Reads its last steps; whether it said so or has ended, it takes part no longer.
+/// Reads the last steps of a rank that takes part no longer, whether it said so or has ended.
 void Watcher::leave(LiveRank& rank) {
   read_rings();
   rings_.remove(rank.pid);
@@ -389,6 +394,7 @@ void Watcher::look_after_sockets() {
   if (now_ns_ - cleared_ns_ >= kClearEveryNs) {
     cleared_ns_ = now_ns_;
     remove_left_sockets(sockets_);
+    (void)folder_->repair();  // of traces, too, which lie elsewhere; what fails shows when it is needed
   }
   if (probes_.has_its_name() && kineto_.has_its_name()) return;
   const Status whole = folder_->repair();
@@ -456,8 +462,8 @@ void Watcher::look_for_ended() {
     if (!rank.takes_part() || rank.pid <= 0) continue;
     const ProcessState state = read_process_state(rank.pid);
     if (!state.dead() && state.start_ticks == rank.start_ticks) continue;
-    leave(rank);
     rank.gone = true;
+    leave(rank);
     windows_.gone(number);
   }
 }

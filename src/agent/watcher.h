@@ -121,12 +121,14 @@ class Watcher {
   std::vector<int32_t> told_ranks_;
 
   struct Trigger {
+    uint64_t id = 0;
     ControlRequest request;
     std::promise<TriggerAnswer> answer;
   };
   mutable std::mutex shared_;
   JobStatus shown_;                // shared
   std::vector<Trigger> triggers_;  // shared
+  uint64_t last_trigger_ = 0;      // shared
 
   std::atomic<bool> stopping_ = false;
   std::thread thread_;

@@ -56,12 +56,6 @@ SampledJob sampled_job(const RankTable& ranks, const std::vector<int32_t>& prese
   return job;
 }
 
-int64_t last_step(const RankTable& ranks) {
-  int64_t last = 0;
-  for (const auto& [number, rank] : ranks.all()) last = std::max(last, rank.last_step);
-  return last;
-}
-
 bool write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
@@ -226,14 +220,14 @@ std::optional<WindowTaken> WindowRunner::tick(const RankTable& ranks, int64_t no
   if (!window_) return std::nullopt;
   profile_inside(ranks, now_unix_ns);
   if (now_unix_ns >= window_->plan().end_unix_ns) {
-    if (step_at_end_ < 0) step_at_end_ = last_step(ranks);
+    if (step_at_end_ < 0) step_at_end_ = ranks.last_step();
     look_for_files(now_unix_ns);
   }
   window_->tick(now_unix_ns);
   if (!window_->done()) return std::nullopt;
   look_for_hot_ranks();
   write_bundle(ranks);
-  const bool goes_on = step_at_end_ >= 0 && last_step(ranks) > step_at_end_;
+  const bool goes_on = step_at_end_ >= 0 && ranks.last_step() > step_at_end_;
   WindowTaken taken{*std::move(window_), std::move(folder_), std::move(cause_), -1, std::move(notes_), goes_on};
   window_.reset();
   return taken;

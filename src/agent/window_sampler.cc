@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <ctime>
 #include <fstream>
 #include <utility>
 
@@ -19,12 +18,6 @@ constexpr int kNice = 5;
 constexpr size_t kMostForeign = 3;
 constexpr double kLeastForeignCores = 0.2;
 constexpr double kMuchCost = 0.03;
-
-int64_t thread_cpu_ns() {
-  timespec used{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &used);
-  return int64_t{used.tv_sec} * 1'000'000'000 + used.tv_nsec;
-}
 
 std::vector<std::string> notes_of(const HostSampler& sampler) {
   std::vector<std::string> notes;

@@ -7,18 +7,14 @@
 #include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 
 #include "cli/agent_supervisor.h"
-#include "cli/executor.h"
 #include "cli/job_agent.h"
 #include "cli/job_setup.h"
 #include "cli/logging.h"
 #include "cli/options.h"
-#include "cli/policy_load.h"
-#include "cli/rules_source.h"
 
 namespace eroica {
 namespace {
@@ -46,54 +42,33 @@ void block_ending_signals() {
 
 CLI::App* add_agent(CLI::App& app, AgentOptions& options) {
   CLI::App* command = app.add_subcommand("agent", "Watch all jobs of a host that were started with 'eroica env'");
-  command->add_option("--policy", options.policy, "When to speak up and to profile; a file, default or eroica")
-      ->type_name("POLICY");
-  command->add_flag("--watch-only", options.watch_only, "Never profile");
-  add_window_option(command, options.window_s);
-  command->add_option("--json", options.json, "Append each diagnosis to this file, one line each")->type_name("FILE");
-  command->add_option("--keep", options.keep, "Keep windows as bundles, and step records, in folders of this one")
-      ->type_name("DIR");
+  add_watch_options(command, options.watch, "Keep windows as bundles, and step records, in folders of this one");
   command->footer(kExamples);
   return command;
 }
 
 int run_agent(const AgentOptions& options, Log& log) {
-  const Result<Policy> policy = load_policy(options.policy, log);
-  if (!policy) {
-    log.error(policy.error().message);
-    return kExitUsage;
-  }
-  Result<RuleSet> rules = load_rules({});
-  if (!rules) {
-    log.error(rules.error().message);
-    return kExitNoOutput;
-  }
   JobAgentOptions agent;
-  agent.base = job_bases([](const char* name) { return std::getenv(name); }).back();
   agent.watch.watcher = "agent";
-  agent.watch.policy = *policy;
-  agent.watch.watch_only = options.watch_only;
-  agent.watch.window_s = options.window_s;
+  if (const int status = prepare_watch(options.watch, agent.watch, log); status != 0) return status;
+  agent.base = job_bases(process_environment()).back();
   agent.watch.report.is_one_of_many = true;
-  agent.watch.report.rules = std::move(*rules);
-  agent.watch.report.threads = std::max<size_t>(1, available_cores() / 2);
-  agent.watch.report.keep = options.keep;
-  if (!options.json.empty()) {
+  if (!options.watch.json.empty()) {
     // Open from here on: it may be root's, and who writes has the rights of a job's user.
-    const int fd = open(options.json.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
+    const int fd = open(options.watch.json.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);
     if (fd < 0) {
-      log.error(fmt::format("{}: {}", options.json, std::strerror(errno)));
+      log.error(fmt::format("{}: {}", options.watch.json, std::strerror(errno)));
       return kExitNoOutput;
     }
-    agent.watch.report.append = [fd, path = options.json](const std::string& line) {
+    agent.watch.report.append = [fd, path = options.watch.json](const std::string& line) {
       return append_line(fd, path, line);
     };
   }
-  if (!options.keep.empty()) {
+  if (!options.watch.keep.empty()) {
     std::error_code error;
-    std::filesystem::create_directories(options.keep, error);
+    std::filesystem::create_directories(options.watch.keep, error);
     if (error) {
-      log.error(fmt::format("{}: {}", options.keep, error.message()));
+      log.error(fmt::format("{}: {}", options.watch.keep, error.message()));
       return kExitNoOutput;
     }
   }

@@ -1,7 +1,6 @@
 #pragma once
 
-#include <optional>
-#include <string>
+#include "cli/watch_command.h"
 
 namespace CLI {
 class App;
@@ -12,11 +11,7 @@ namespace eroica {
 class Log;
 
 struct AgentOptions {
-  std::string policy;  ///< a file; empty: the default one
-  bool watch_only = false;
-  std::optional<double> window_s;
-  std::string json;  ///< diagnoses are appended to this file
-  std::string keep;  ///< windows are kept in this folder
+  WatchCommand watch;
 };
 
 /// Declares `eroica agent`.

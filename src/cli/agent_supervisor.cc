@@ -137,6 +137,8 @@ class Supervisor {
         if (failed) log_.error(fmt::format("the process for the jobs of user {} has ended; another follows", uid));
       }
     }
+    // Who has no jobs any more, so that others have the place.
+    std::erase_if(children_, [](const auto& child) { return child.second.pid < 0 && child.second.next_start_ns == 0; });
   }
 
   void end_all() {

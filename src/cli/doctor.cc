@@ -113,7 +113,7 @@ std::vector<Check> all_checks(const DoctorOptions& options) {
   const HostRoots roots;
   const bool is_root = geteuid() == 0;
   const std::string probe = find_probe(options.probe);
-  const std::string base = job_bases([](const char* name) { return std::getenv(name); }).back();
+  const std::string base = job_bases(process_environment()).back();
   std::vector<Check> checks = checks_of(try_torch(options.python, probe), options.python, probe);
   checks.push_back(check_disk(disk_facts(base)));
   checks.push_back(check_limits({limit(RLIMIT_NOFILE), limit(RLIMIT_FSIZE), limit(RLIMIT_MEMLOCK)}));
@@ -161,8 +161,7 @@ Json as_json(const std::vector<Check>& checks) {
 CLI::App* add_doctor(CLI::App& app, DoctorOptions& options) {
   CLI::App* command = app.add_subcommand("doctor", "Say what works on this host and what not, and what would help");
   command->add_option("--python", options.python, "The Python of the jobs; default: python3")->type_name("PYTHON");
-  command->add_option("--probe", options.probe, "Folder of the probe; default: the one that came with eroica")
-      ->type_name("DIR");
+  add_probe_option(command, options.probe);
   add_json_format(command, options.json);
   command->footer(kExamples);
   return command;

@@ -4,7 +4,6 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <cstdlib>
 #include <nlohmann/json.hpp>
 
 #include "agent/job_folder.h"
@@ -52,20 +51,13 @@ std::string written(const Variables& variables, Form form) {
   return text;
 }
 
-std::string job_name(const EnvOptions& options) {
-  if (!options.job.empty()) return options.job;
-  const std::string slurm = slurm_job();
-  return is_job_id(slurm) ? slurm : fmt::format("job-{}", getppid());
-}
-
 }  // namespace
 
 CLI::App* add_env(CLI::App& app, EnvOptions& options) {
   CLI::App* command = app.add_subcommand("env", "Print the environment of a job that 'eroica agent' is to watch");
   add_job_option(command, options.job, "The job's id; default: of SLURM, or made up");
   command->add_flag("--watch-only", options.watch_only, "Never profile");
-  command->add_option("--probe", options.probe, "Folder of the probe; default: the one that came with eroica")
-      ->type_name("DIR");
+  add_probe_option(command, options.probe);
   command
       ->add_option_function<std::string>(
           "--format",
@@ -87,18 +79,17 @@ int run_env(const EnvOptions& options, Log& log) {
     log.error(no_probe(options.probe));
     return kExitUsage;
   }
-  const Environment environment = [](const char* name) { return std::getenv(name); };
-  const std::string base = job_bases(environment).back();
+  const std::string base = job_bases(process_environment()).back();
   remove_left_folders(base);
   // Our parent is the shell that will start the job.
-  const JobNote note{job_name(options), !options.watch_only, mark_of(getppid())};
+  const JobNote note{job_name(options.job, fmt::format("job-{}", getppid())), !options.watch_only, mark_of(getppid())};
   const Result<std::string> folder = open_job_folder(base, note, kineto_config_for_job());
   if (!folder) {
     log.error(folder.error().message);
     return kExitNoOutput;
   }
-  const JobVariables variables{note.job, *folder, *folder + "/traces", *folder + "/kineto.conf", probe, note.profiling};
-  Variables all = job_environment(variables, environment);
+  const JobVariables variables{note.job, *folder, traces_in(*folder), kineto_config_in(*folder), probe, note.profiling};
+  Variables all = job_environment(variables, process_environment());
   // Without an agent Kineto would complain on standard error, once a second.
   if (note.profiling && environment_text("KINETO_LOG_LEVEL").empty()) all.emplace_back("KINETO_LOG_LEVEL", kSilent);
   for (const auto& [name, value] : all) {

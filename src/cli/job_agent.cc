@@ -5,16 +5,12 @@
 
 #include <csignal>
 #include <ctime>
-#include <filesystem>
 #include <utility>
 
 #include "agent/this_thread.h"
-#include "cli/output.h"
 
 namespace eroica {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr time_t kScanEveryS = 2;
 constexpr int64_t kMostIdleNs = 60'000'000'000;
@@ -29,6 +25,12 @@ sigset_t ending_signals() {
 
 }  // namespace
 
+/// Where what is kept of a job goes; empty: nowhere.
+std::string JobAgent::keep_of(const std::string& job) const {
+  const std::string& keep = options_.watch.report.keep;
+  return keep.empty() ? "" : fmt::format("{}/{}", keep, job);
+}
+
 void JobAgent::take(const FoundFolder& found) {
   const auto refuse = [&](const std::string& why) {
     if (refused_.insert(found.path).second) say_of(found.note.job, why);
@@ -38,7 +40,7 @@ void JobAgent::take(const FoundFolder& found) {
   if (!folder) return refuse(folder.error().message);
   WatchedJobOptions watch = options_.watch;
   watch.report.turn = &turn_;
-  if (!watch.report.keep.empty()) watch.report.keep += "/" + found.note.job;
+  watch.report.keep = keep_of(found.note.job);
   Result<std::unique_ptr<WatchedJob>> job = WatchedJob::make(std::move(*folder), std::move(watch));
   if (!job) return refuse(job.error().message);
   (*job)->start();
@@ -54,14 +56,7 @@ void JobAgent::let_go(const std::string& path) {
   const WatchSummary summary = job.summary();
   say_of(name, fmt::format("has ended after step {}; {} windows, {} diagnoses", summary.last_step, summary.windows,
                            job.diagnoses()));
-  if (!options_.watch.report.keep.empty() && summary.records > 0) {
-    const fs::path kept = fs::path(options_.watch.report.keep) / name;
-    std::error_code error;
-    fs::create_directories(kept, error);
-    if (const Status written = write_file((kept / "records.steps").string(), job.records()); !written) {
-      say_of(name, written.error().message);
-    }
-  }
+  if (const Status kept = job.keep_records(keep_of(name)); !kept) say_of(name, kept.error().message);
   jobs_.erase(path);
 }
 

@@ -24,6 +24,7 @@ class JobAgent {
   void run();
 
  private:
+  [[nodiscard]] std::string keep_of(const std::string& job) const;
   void scan();
   void take(const FoundFolder& found);
   void let_go(const std::string& path);

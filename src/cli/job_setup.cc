@@ -66,7 +66,20 @@ std::string kineto_config_for_job() {
   return kineto_config_text(users);
 }
 
-std::string slurm_job() { return environment_text("SLURM_JOB_ID"); }
+std::string job_name(const std::string& given, const std::string& otherwise) {
+  if (!given.empty()) return given;
+  const std::string slurm = environment_text("SLURM_JOB_ID");
+  return is_job_id(slurm) ? slurm : otherwise;
+}
+
+Environment process_environment() {
+  return [](const char* name) { return std::getenv(name); };
+}
+
+void add_probe_option(CLI::App* command, std::string& probe) {
+  command->add_option("--probe", probe, "Folder of the probe; default: the one that came with eroica")
+      ->type_name("DIR");
+}
 
 void add_window_option(CLI::App* command, std::optional<double>& window_s) {
   command

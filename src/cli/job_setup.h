@@ -3,6 +3,8 @@
 #include <optional>
 #include <string>
 
+#include "agent/job_folder.h"
+
 namespace CLI {
 class App;
 }
@@ -20,9 +22,13 @@ std::string find_probe(const std::string& named);
 std::string no_probe(const std::string& named);
 /// Text of a configuration file of Kineto that keeps the user's own one in force.
 std::string kineto_config_for_job();
-/// SLURM's id of this job; empty: there is none.
-std::string slurm_job();
+/// The id that is given, else SLURM's, else `otherwise`.
+std::string job_name(const std::string& given, const std::string& otherwise);
+/// This process's variables.
+Environment process_environment();
 
+/// Adds `--probe DIR`.
+void add_probe_option(CLI::App* command, std::string& probe);
 /// Adds `--window TIME`.
 void add_window_option(CLI::App* command, std::optional<double>& window_s);
 /// Adds `--job ID`.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <system_error>
 #include <vector>
@@ -60,14 +61,15 @@ Result<std::string> KeptWindows::keep(const std::string& bundle, const std::stri
   const fs::space_info space = fs::space(folder_, error);
   const uint64_t free_bytes = error ? UINT64_MAX / 2 : space.available;
   const std::vector<KeptWindow> kept = kept_in(folder_);
+  // Nothing makes way for a window that is not kept in the end.
+  const bool fits = policy_.most_windows > 0 && static_cast<double>(bytes) <= policy_.most_gb * 1e9;
+  const std::vector<std::string> leaving = windows_to_remove(kept, fits ? bytes : 0, free_bytes, policy_, now_unix_ns);
   double after = static_cast<double>(free_bytes) - static_cast<double>(bytes);
-  for (const std::string& name : windows_to_remove(kept, bytes, free_bytes, policy_, now_unix_ns)) {
-    for (const KeptWindow& one : kept) {
-      if (one.name == name) after += static_cast<double>(one.bytes);
-    }
-    fs::remove_all(fs::path(folder_) / name, error);
+  for (const KeptWindow& one : kept) {
+    if (std::ranges::find(leaving, one.name) != leaving.end()) after += static_cast<double>(one.bytes);
   }
-  if (policy_.most_windows == 0 || static_cast<double>(bytes) > policy_.most_gb * 1e9) {
+  for (const std::string& name : leaving) fs::remove_all(fs::path(folder_) / name, error);
+  if (!fits) {
     return failed(to, fmt::format("it has {}, more than the policy's [keep] allows",
                                   amount_text(static_cast<double>(bytes) * 1e-6, "MB")));
   }

@@ -4,11 +4,11 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstdlib>
 #include <filesystem>
 
 #include "agent/control_socket.h"
 #include "base/words.h"
+#include "cli/job_setup.h"
 
 namespace eroica {
 namespace {
@@ -18,7 +18,7 @@ constexpr size_t kMostNamed = 20;
 
 LiveJob ask(FoundFolder folder) {
   LiveJob job;
-  const Result<std::string> answer = ask_control(folder.path + "/control", {}, kDeadlineS);
+  const Result<std::string> answer = ask_watcher(folder);
   const std::optional<JobStatus> status = answer ? decode_status(*answer) : std::nullopt;
   if (status) {
     job.watched = true;
@@ -40,11 +40,15 @@ bool is_called(const LiveJob& job, const std::string& name) {
 
 }  // namespace
 
+Result<std::string> ask_watcher(const FoundFolder& folder, const ControlRequest& request) {
+  return ask_control(control_socket_in(folder.path), request, kDeadlineS);
+}
+
 std::vector<LiveJob> find_live_jobs() {
   std::optional<uid_t> owner;
   if (geteuid() != 0) owner = geteuid();
   std::vector<LiveJob> jobs;
-  for (FoundFolder& folder : find_job_folders(job_bases([](const char* name) { return std::getenv(name); }), owner)) {
+  for (FoundFolder& folder : find_job_folders(job_bases(process_environment()), owner)) {
     jobs.push_back(ask(std::move(folder)));
   }
   return jobs;

@@ -4,25 +4,19 @@
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
-#include <algorithm>
-#include <cstdlib>
-#include <filesystem>
 #include <fstream>
+#include <memory>
+#include <utility>
 
 #include "cli/child_process.h"
-#include "cli/executor.h"
 #include "cli/job_setup.h"
 #include "cli/logging.h"
 #include "cli/options.h"
 #include "cli/output.h"
-#include "cli/policy_load.h"
-#include "cli/rules_source.h"
 #include "cli/watched_job.h"
 
 namespace eroica {
 namespace {
-
-namespace fs = std::filesystem;
 
 constexpr int kExitCannotRun = 126;
 constexpr int kExitNoCommand = 127;
@@ -37,12 +31,6 @@ constexpr const char* kExamples =
     "  eroica run --watch-only -- python train.py              never profile, only say when it is slow\n"
     "\n"
     "Exit status: the command's; 126 it could not be run, 127 there is no such command, 64 wrong usage.";
-
-std::string job_name(const RunOptions& options) {
-  if (!options.job.empty()) return options.job;
-  const std::string slurm = slurm_job();
-  return is_job_id(slurm) ? slurm : fmt::format("run-{}", getpid());
-}
 
 void sum_up(const WatchSummary& summary, size_t diagnoses) {
   if (summary.ranks == 0) {
@@ -61,66 +49,45 @@ void sum_up(const WatchSummary& summary, size_t diagnoses) {
 
 CLI::App* add_run(CLI::App& app, RunOptions& options) {
   CLI::App* command = app.add_subcommand("run", "Run a training job, watch it, and say why it is slow or stuck");
-  command->add_option("--policy", options.policy, "When to speak up and to profile; a file, default or eroica")
-      ->type_name("POLICY");
-  command->add_flag("--watch-only", options.watch_only, "Never profile");
-  add_window_option(command, options.window_s);
-  command->add_option("--json", options.json, "Append each diagnosis to this file, one line each")->type_name("FILE");
-  command->add_option("--keep", options.keep, "Keep windows as bundles, and step records, in this folder")
-      ->type_name("DIR");
+  add_watch_options(command, options.watch, "Keep windows as bundles, and step records, in this folder");
   add_job_option(command, options.job, "The job's id; default: of SLURM, or made up");
-  command->add_option("--probe", options.probe, "Folder of the probe; default: the one that came with eroica")
-      ->type_name("DIR");
+  add_probe_option(command, options.probe);
   command->footer(kExamples);
   return command;
 }
 
 int run_run(const RunOptions& options, Log& log) {
-  const Result<Policy> policy = load_policy(options.policy, log);
-  if (!policy) {
-    log.error(policy.error().message);
-    return kExitUsage;
-  }
+  const WatchCommand& how = options.watch;
+  WatchedJobOptions watch;
+  watch.watcher = "run";
+  if (const int status = prepare_watch(how, watch, log); status != 0) return status;
   const std::string probe = find_probe(options.probe);
   if (probe.empty()) {
     log.error(no_probe(options.probe));
     return kExitUsage;
   }
-  if (!options.json.empty() && !std::ofstream(options.json, std::ios::app)) {
-    log.error(options.json + ": cannot be written");
-    return kExitNoOutput;
+  if (!how.json.empty()) {
+    if (!std::ofstream(how.json, std::ios::app)) {
+      log.error(how.json + ": cannot be written");
+      return kExitNoOutput;
+    }
+    watch.report.append = [path = how.json](const std::string& line) { return append_line(path, line); };
   }
-  Result<RuleSet> rules = load_rules({});
-  if (!rules) {
-    log.error(rules.error().message);
-    return kExitNoOutput;
-  }
-  const JobNote note{job_name(options), !options.watch_only, mark_of(getpid())};
-  const Environment environment = [](const char* name) { return std::getenv(name); };
-  Result<JobFolder> folder = JobFolder::make(job_bases(environment), note, kineto_config_for_job());
+  const JobNote note{job_name(options.job, fmt::format("run-{}", getpid())), !how.watch_only, mark_of(getpid())};
+  Result<JobFolder> folder = JobFolder::make(job_bases(process_environment()), note, kineto_config_for_job());
   if (!folder) {
     log.error(folder.error().message);
     return kExitNoOutput;
   }
   const JobVariables variables{note.job, folder->sockets(), folder->traces(), folder->kineto_config(),
                                probe,    note.profiling};
-  WatchedJobOptions watch;
-  watch.watcher = "run";
-  watch.policy = *policy;
-  watch.window_s = options.window_s;
-  watch.report.keep = options.keep;
-  watch.report.rules = std::move(*rules);
-  watch.report.threads = std::max<size_t>(1, available_cores() / 2);
-  if (!options.json.empty()) {
-    watch.report.append = [path = options.json](const std::string& line) { return append_line(path, line); };
-  }
   Result<std::unique_ptr<WatchedJob>> job = WatchedJob::make(std::move(*folder), std::move(watch));
   if (!job) {
     log.error(job.error().message);
     return kExitNoOutput;
   }
   // Before there are threads.
-  Result<ChildProcess> child = ChildProcess::start(options.command, job_environment(variables, environment));
+  Result<ChildProcess> child = ChildProcess::start(options.command, job_environment(variables, process_environment()));
   if (!child) {
     log.error(child.error().message);
     return child.error().kind == Error::Kind::kNotFound ? kExitNoCommand : kExitCannotRun;
@@ -130,12 +97,7 @@ int run_run(const RunOptions& options, Log& log) {
   ChildProcess::release_signals();
   (*job)->stop();
   sum_up((*job)->summary(), (*job)->diagnoses());
-  if (!options.keep.empty() && (*job)->summary().records > 0) {
-    std::error_code error;
-    fs::create_directories(options.keep, error);
-    const Status kept = write_file((fs::path(options.keep) / "records.steps").string(), (*job)->records());
-    if (!kept) log.error(kept.error().message);
-  }
+  if (const Status kept = (*job)->keep_records(how.keep); !kept) log.error(kept.error().message);
   return status;
 }
 

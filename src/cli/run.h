@@ -1,8 +1,9 @@
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
+
+#include "cli/watch_command.h"
 
 namespace CLI {
 class App;
@@ -13,13 +14,9 @@ namespace eroica {
 class Log;
 
 struct RunOptions {
-  std::string policy;              ///< a file; empty: the default one
-  bool watch_only = false;         ///< no windows
-  std::optional<double> window_s;  ///< length; absent: about ten steps
-  std::string json;                ///< diagnoses are appended to this file
-  std::string keep;                ///< windows are kept in this folder
-  std::string job;                 ///< its id; empty: made up
-  std::string probe;               ///< folder of the probe; empty: found
+  WatchCommand watch;
+  std::string job;    ///< its id; empty: made up
+  std::string probe;  ///< folder of the probe; empty: found
   std::vector<std::string> command;
 };
 

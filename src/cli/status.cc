@@ -74,8 +74,8 @@ std::string age_in_words(int64_t unix_ns) {
 }
 
 std::string as_text(const LiveJob& job) {
-  const std::string name = printable(job.folder.note.job);
-  if (!job.watched) return fmt::format("{}: {}\n  folder      {}\n", name, printable(job.problem), job.folder.path);
+  const std::string& name = job.folder.note.job;
+  if (!job.watched) return fmt::format("{}: {}\n  folder      {}\n", name, job.problem, job.folder.path);
   const JobStatus& status = job.status;
   std::string text = fmt::format("{}: {}\n", name, state_in_words(status));
   if (status.ranks > 0 || status.world_size > 0) {
@@ -91,13 +91,13 @@ std::string as_text(const LiveJob& job) {
   }
   text += fmt::format("  windows     {}\n", window_in_words(status));
   if (const ToldDiagnosis& last = status.last_diagnosis; last.unix_ns > 0) {
-    text += fmt::format("  diagnosis   {} ({}", printable(last.title), printable(last.cause));
+    text += fmt::format("  diagnosis   {} ({}", last.title, last.cause);
     if (!last.ranks.empty()) text += ", " + rank_list(last.ranks);
     text += fmt::format("), {}\n", age_in_words(last.unix_ns));
   }
   if (status.dropped > 0) text += fmt::format("  lost        {} step records\n", status.dropped);
   if (status.refused > 0) text += fmt::format("  refused     {} datagrams\n", status.refused);
-  text += fmt::format("  watched by  eroica {}, process {}\n", printable(status.watcher), status.watcher_pid);
+  text += fmt::format("  watched by  eroica {}, process {}\n", status.watcher, status.watcher_pid);
   return text;
 }
 
@@ -139,7 +139,7 @@ int run_status(const StatusOptions& options, Log& log) {
     return print(Json{{"jobs", std::move(list)}}.dump(2, ' ', false, Json::error_handler_t::replace) + "\n", log);
   }
   std::string text;
-  for (const LiveJob& job : jobs) text += as_text(job);
+  for (const LiveJob& job : jobs) text += printable(as_text(job));  // jobs and folders are named by others
   return print(jobs.empty() ? jobs_in_words(jobs) + "\n" : text, log);
 }
 

@@ -56,7 +56,11 @@ int start(const std::string& python, const std::vector<std::pair<std::string, st
   std::array<int, 2> in{-1, -1};
   std::array<int, 2> out{-1, -1};
   if (pipe2(in.data(), O_CLOEXEC) != 0) return errno;
-  if (pipe2(out.data(), O_CLOEXEC | O_NONBLOCK) != 0) return errno;
+  if (pipe2(out.data(), O_CLOEXEC | O_NONBLOCK) != 0) {
+    const int error = errno;
+    for (int& end : in) close_if(end);
+    return error;
+  }
   std::vector<std::string> environment;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view name = std::string_view(*entry).substr(0, std::string_view(*entry).find('='));
@@ -130,17 +134,22 @@ class Trial {
     const ssize_t size = read(child_.out, bytes.data(), bytes.size());
     if (size < 0) return;
     if (size > 0 && said_.size() < kMostSaid) said_.append(bytes.data(), static_cast<size_t>(size));
-    const size_t end = said_.find('\n');
-    const std::string line = said_.substr(0, end);
+    // Other lines are what the job's own start-up says.
+    for (size_t begin = 0, end = 0; (end = said_.find('\n', begin)) != std::string::npos; begin = end + 1) {
+      hear_line(std::string_view(said_).substr(begin, end - begin));
+    }
+    if (size > 0) return;
+    over_ = true;
+    if (result_.torch.empty() && result_.problem.empty()) result_.problem = "it ended without a word";
+  }
+
+  void hear_line(std::string_view line) {
     constexpr std::string_view kTorch = "torch ";
     constexpr std::string_view kFailed = "failed: ";
-    if (end != std::string::npos && line.starts_with(kTorch)) {
+    if (line.starts_with(kTorch)) {
       result_.torch = line.substr(kTorch.size());
-    } else if (end != std::string::npos && line.starts_with(kFailed)) {
+    } else if (line.starts_with(kFailed)) {
       result_.problem = line.substr(kFailed.size());
-      over_ = true;
-    } else if (size == 0) {
-      result_.problem = "it ended without a word";
       over_ = true;
     }
   }
@@ -186,16 +195,15 @@ TorchTrial failed(const std::string& problem) {
 }  // namespace
 
 TorchTrial try_torch(const std::string& python, const std::string& probe) {
-  const Environment environment = [](const char* name) { return std::getenv(name); };
   const JobNote note{fmt::format("doctor-{}", getpid()), true, mark_of(getpid())};
-  const Result<JobFolder> folder = JobFolder::make(job_bases(environment), note, kineto_config_for_job());
+  const Result<JobFolder> folder = JobFolder::make(job_bases(process_environment()), note, kineto_config_for_job());
   if (!folder) return failed(folder.error().message);
   Result<DatagramSocket> probes = DatagramSocket::bind(folder->probe_socket(), kMostProbeBytes);
   Result<DatagramSocket> kineto = DatagramSocket::bind(folder->kineto_socket(), kMostFabricBytes);
   if (!probes || !kineto) return failed(!probes ? probes.error().message : kineto.error().message);
   const JobVariables variables{note.job, folder->sockets(), folder->traces(), folder->kineto_config(), probe, true};
   Child child;
-  if (const int error = start(python, job_environment(variables, environment), child); error != 0) {
+  if (const int error = start(python, job_environment(variables, process_environment()), child); error != 0) {
     close_if(child.in);
     close_if(child.out);
     return failed(fmt::format("{}: {}", python, std::strerror(error)));

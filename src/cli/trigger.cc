@@ -5,25 +5,24 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <chrono>
-#include <fstream>
-#include <iterator>
+#include <filesystem>
 #include <thread>
 
 #include "agent/control_message.h"
-#include "agent/control_socket.h"
 #include "cli/job_setup.h"
 #include "cli/live_jobs.h"
 #include "cli/logging.h"
 #include "cli/options.h"
+#include "cli/text_file.h"
 #include "cli/text_or_json.h"
 
 namespace eroica {
 namespace {
 
-constexpr double kDeadlineS = 5;
 constexpr double kMostWaitS = 1200;  // beyond the longest window, writing and analysis
 constexpr std::chrono::milliseconds kPoll{250};
 constexpr int kMostSilent = 20;
+constexpr size_t kMostDocumentBytes = size_t{64} << 20;
 
 constexpr const char* kExamples =
     "Takes a window of a live job now, whatever its policy says; what is found is told where the job is watched.\n"
@@ -44,22 +43,13 @@ int64_t number_of(const std::string& window) {
   return number;
 }
 
-std::string file_text(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-std::string with_suffix(const std::string& path, const char* suffix) {
-  return path.substr(0, path.rfind('.')) + suffix;
-}
-
 /// What came of the window, or why that is never known.
 Result<WindowOutcome> await(const LiveJob& job, const std::string& window) {
   const auto deadline = std::chrono::steady_clock::now() + std::chrono::duration<double>(kMostWaitS);
   int silent = 0;
   while (std::chrono::steady_clock::now() < deadline) {
     std::this_thread::sleep_for(kPoll);
-    const Result<std::string> answer = ask_control(job.folder.path + "/control", {}, kDeadlineS);
+    const Result<std::string> answer = ask_watcher(job.folder);
     const std::optional<JobStatus> status = answer ? decode_status(*answer) : std::nullopt;
     if (!status) {
       if (++silent < kMostSilent) continue;
@@ -82,12 +72,14 @@ int tell(const WindowOutcome& outcome, bool json, Log& log) {
     log.error(outcome.text);
     return kExitNoInput;
   }
-  const std::string text = file_text(json ? outcome.document : with_suffix(outcome.document, ".txt"));
-  if (text.empty()) {
+  std::filesystem::path path(outcome.document);
+  if (!json) path.replace_extension(".txt");
+  const Result<std::string> text = read_text_file(path.string(), kMostDocumentBytes);
+  if (!text || text->empty()) {
     log.error(outcome.document + ": cannot be read; it told of: " + outcome.text);
     return kExitNoInput;
   }
-  const int status = print(json ? text : printable(text), log);
+  const int status = print(json ? *text : printable(*text), log);
   return status != 0 ? status : outcome.claims ? kExitClaims : kExitHealthy;
 }
 
@@ -111,7 +103,7 @@ int run_trigger(const TriggerOptions& options, Log& log) {
     return kExitNoInput;
   }
   const ControlRequest request{ControlRequest::Kind::kTrigger, options.window_s, options.reason};
-  const Result<std::string> packet = ask_control(job->folder.path + "/control", request, kDeadlineS);
+  const Result<std::string> packet = ask_watcher(job->folder, request);
   const std::optional<TriggerAnswer> answer = packet ? decode_trigger_answer(*packet) : std::nullopt;
   if (!answer) {
     log.error(packet ? "the job's watcher answers in another language" : packet.error().message);

@@ -1,6 +1,10 @@
 #include "cli/watched_job.h"
 
+#include <filesystem>
+#include <system_error>
 #include <utility>
+
+#include "cli/output.h"
 
 namespace eroica {
 
@@ -41,6 +45,13 @@ void WatchedJob::stop() {
   if (control_) control_->stop();
   if (watcher_) watcher_->stop();
   report_->finish();
+}
+
+Status WatchedJob::keep_records(const std::string& folder) const {
+  if (folder.empty() || summary().records == 0) return ok_status();
+  std::error_code error;
+  std::filesystem::create_directories(folder, error);  // what fails shows when it is written to
+  return write_file((std::filesystem::path(folder) / "records.steps").string(), watcher_->records());
 }
 
 JobStatus WatchedJob::status() const {

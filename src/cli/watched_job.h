@@ -37,7 +37,8 @@ class WatchedJob {
   [[nodiscard]] JobStatus status() const;
   /// After stop().
   [[nodiscard]] WatchSummary summary() const { return watcher_->summary(); }
-  [[nodiscard]] std::string records() const { return watcher_->records(); }
+  /// Writes the step records into a folder, unless there are none or it has no name. Error kWrite.
+  Status keep_records(const std::string& folder) const;
   [[nodiscard]] size_t diagnoses() const { return report_->diagnoses(); }
 
  private:

@@ -30,7 +30,7 @@ void count_losses(const Comparison& now, const std::vector<Selected>& claims, st
     const Candidate& candidate = claims[c].match.candidate;
     diagnoses[c].marginal_ms_per_step =
         now.model.lost_ms(candidate.saved) + candidate.communication_saved * job.step_ms;
-    diagnoses[c].lost_ms_per_step = lost_ms(now, claims, claims[c]);
+    diagnoses[c].lost_ms_per_step = lost_ms(now, claims, claims[c], joint_own);
     if (job.step_ms > 0) {
       diagnoses[c].lost_gpu_seconds_per_hour = diagnoses[c].lost_ms_per_step / job.step_ms * 3600 * world;
     }

@@ -36,17 +36,17 @@ std::vector<double> saved_together(const Job& job, const std::vector<Selected>& 
   return saved;
 }
 
-double lost_ms(const Comparison& now, const std::vector<Selected>& claims, const Selected& claim) {
-  const double own =
-      now.model.lost_ms(saved_together(*now.job, claims)) - now.model.lost_ms(saved_together(*now.job, claims, &claim));
+double lost_ms(const Comparison& now, const std::vector<Selected>& claims, const Selected& claim, double joint_ms) {
+  const double own = joint_ms - now.model.lost_ms(saved_together(*now.job, claims, &claim));
   return std::min(std::max(0.0, own) + claim.match.candidate.communication_saved * now.job->step_ms, now.job->step_ms);
 }
 
 void doubt_costless(const Comparison& now, std::vector<Selected>& claims, std::vector<Selected>& hints) {
   while (claims.size() > 1) {
+    const double joint_ms = now.model.lost_ms(saved_together(*now.job, claims));
     auto least_sure = claims.end();
     for (auto claim = claims.begin(); claim != claims.end(); ++claim) {
-      if (lost_ms(now, claims, *claim) >= kWorthNaming * now.job->step_ms) continue;
+      if (lost_ms(now, claims, *claim, joint_ms) >= kWorthNaming * now.job->step_ms) continue;
       if (least_sure == claims.end() || claim->match.confidence < least_sure->match.confidence) least_sure = claim;
     }
     if (least_sure == claims.end()) return;

@@ -13,7 +13,8 @@ std::vector<double> saved_together(const Job& job, const std::vector<Selected>& 
 
 /// What one of `claims` costs beside the others, in ms a step: how much shorter steps are without all of them than
 /// without all others.
-double lost_ms(const Comparison& now, const std::vector<Selected>& claims, const Selected& claim);
+/// `joint_ms`: what saved_together() of all of them gains.
+double lost_ms(const Comparison& now, const std::vector<Selected>& claims, const Selected& claim, double joint_ms);
 
 /// Makes hints of claims that cost nothing once the others are gone: they are effects of those. Of several the least
 /// sure goes first, since of two that explain the same time each costs nothing beside the other.

@@ -37,13 +37,6 @@ std::optional<Number> whole_number(std::string_view text, int base = 10) {
   return value;
 }
 
-inline std::optional<double> decimal_number(std::string_view text) {
-  double value = 0;
-  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
-  return value;
-}
-
 /// The number that the next field is.
 inline std::optional<uint64_t> take_number(std::string_view& text) { return whole_number(take_field(text)); }
 

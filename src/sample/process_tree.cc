@@ -58,7 +58,6 @@ void ProcessTree::tell_apart() {
     if (found != processes_.end() && found->second.stat.parent > 1) roots.insert(found->second.stat.parent);
   }
   workers_.clear();
-  std::map<int32_t, int32_t> count;
   uint64_t ticks = 0;
   for (auto& [pid, process] : processes_) {
     pid_t at = pid;
@@ -73,7 +72,7 @@ void ProcessTree::tell_apart() {
     const auto rank = ranks.find(process.stat.parent);
     if (rank == ranks.end() || ranks.contains(pid)) continue;
     if (process.stat.name != kWorkerName && process.stat.name != processes_.at(rank->first).stat.name) continue;
-    workers_.push_back({rank->second, count[rank->second]++, pid});
+    workers_.push_back({rank->second, pid});
   }
   job_ticks_ = ended_ticks_ + ticks;
 }

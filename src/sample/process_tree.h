@@ -16,7 +16,6 @@ namespace eroica {
 /// A process that a rank started to load data.
 struct LoaderWorker {
   int32_t rank = -1;
-  int32_t number = 0;  ///< of the rank's, by pid
   pid_t pid = -1;
 };
 

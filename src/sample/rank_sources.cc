@@ -74,7 +74,7 @@ class Workers : public SampleSource {
       auto found = threads_.find(worker.pid);
       if (found == threads_.end()) {
         if (threads_.size() >= kMostWorkers) continue;
-        const std::string entity = fmt::format("rank {}/worker {}", worker.rank, worker.number);
+        const std::string entity = fmt::format("rank {}/worker {}", worker.rank, met_[worker.rank]++);
         found = threads_.emplace(worker.pid, OneThread(files_, worker.pid, entity)).first;
       }
       found->second.sample(log, "cpu.run", "cpu.runnable_wait", "cores");
@@ -87,6 +87,7 @@ class Workers : public SampleSource {
   const SystemFiles& files_;
   const ProcessTree& tree_;
   std::map<pid_t, OneThread> threads_;
+  std::map<int32_t, int32_t> met_;  // of each rank
 };
 
 /// All threads of a rank together, and what the kernel books for the process as a whole.

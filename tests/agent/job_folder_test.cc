@@ -133,6 +133,8 @@ TEST_F(JobFolders, AreCollectedWhenNobodyComesBack) {
   leave_socket(used + "/probe-12-0123abcd");
   EXPECT_TRUE(nobody_comes_back(used));
   EXPECT_FALSE(fs::exists(used + "/probe-12-0123abcd"));
+  EXPECT_TRUE(remove_job_folder(used));  // that it was used is known without the socket
+  EXPECT_FALSE(fs::exists(used));
 
   const std::string ended = open_job_folder(base_, {"ended", true, dead.maker}, "").value();
   mark_used(ended);

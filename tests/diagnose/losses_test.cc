@@ -25,6 +25,10 @@ class Losses : public ::testing::Test {
     return {std::move(match), {}};
   }
 
+  double lost(const std::vector<Selected>& claims, const Selected& claim) const {
+    return lost_ms(now_, claims, claim, now_.model.lost_ms(saved_together(job_, claims)));
+  }
+
   Rule compute_;
   Rule data_;
   NameTable names_;
@@ -34,7 +38,7 @@ class Losses : public ::testing::Test {
 
 TEST_F(Losses, AreWhatIsGainedBesideTheOthers) {
   const std::vector<Selected> claims = {claim(1, 0.2, 0.8)};
-  EXPECT_NEAR(lost_ms(now_, claims, claims[0]), 20, 1);
+  EXPECT_NEAR(lost(claims, claims[0]), 20, 1);
 }
 
 TEST_F(Losses, OfTwoThatExplainTheSameTheSurerStays) {
@@ -43,7 +47,7 @@ TEST_F(Losses, OfTwoThatExplainTheSameTheSurerStays) {
   doubt_costless(now_, claims, hints);
   ASSERT_EQ(claims.size(), 1U);
   EXPECT_EQ(claims[0].match.confidence, 0.8);
-  EXPECT_NEAR(lost_ms(now_, claims, claims[0]), 20, 1);
+  EXPECT_NEAR(lost(claims, claims[0]), 20, 1);
   ASSERT_EQ(hints.size(), 1U);
   EXPECT_LT(hints[0].match.confidence, kClaimConfidence);
   EXPECT_FALSE(hints[0].match.why.empty());
@@ -51,8 +55,8 @@ TEST_F(Losses, OfTwoThatExplainTheSameTheSurerStays) {
 
 TEST_F(Losses, OfDifferentTimeAddUp) {
   std::vector<Selected> claims = {claim(compute_, 1, 0.1, 0.6), claim(data_, 1, 0.1, 0.8)};
-  EXPECT_NEAR(lost_ms(now_, claims, claims[0]), 10, 1);
-  EXPECT_NEAR(lost_ms(now_, claims, claims[1]), 10, 1);
+  EXPECT_NEAR(lost(claims, claims[0]), 10, 1);
+  EXPECT_NEAR(lost(claims, claims[1]), 10, 1);
   std::vector<Selected> hints;
   doubt_costless(now_, claims, hints);
   EXPECT_EQ(claims.size(), 2U);

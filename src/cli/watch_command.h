@@ -1,0 +1,29 @@
+#pragma once
+
+#include <optional>
+#include <string>
+
+namespace CLI {
+class App;
+}
+
+namespace eroica {
+
+class Log;
+struct WatchedJobOptions;
+
+/// How jobs are watched: what `eroica run` and `eroica agent` have in common.
+struct WatchCommand {
+  std::string policy;              ///< a file; empty: the default one
+  bool watch_only = false;         ///< no windows
+  std::optional<double> window_s;  ///< length; absent: about ten steps
+  std::string json;                ///< diagnoses are appended to this file
+  std::string keep;                ///< windows are kept in this folder
+};
+
+/// Adds its options. `keep`: what is said of --keep.
+void add_watch_options(CLI::App* command, WatchCommand& options, const char* keep);
+/// Fills in all but who watches, and `append`. Where that cannot be, says why; 0, or the exit status.
+int prepare_watch(const WatchCommand& options, WatchedJobOptions& watch, Log& log);
+
+}  // namespace eroica

@@ -1,0 +1,54 @@
+#include "cli/kept_windows.h"
+
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+#include <string>
+
+namespace eroica {
+namespace {
+
+namespace fs = std::filesystem;
+
+class KeptWindowsTest : public ::testing::Test {
+ protected:
+  KeptWindowsTest() {
+    std::string name = (fs::temp_directory_path() / "eroica-kept-XXXXXX").string();
+    folder_ = mkdtemp(name.data());
+    policy_.most_gb = 1e-4;  // 100 kB
+    policy_.leave_free_gb = 0;
+  }
+  ~KeptWindowsTest() override { fs::remove_all(folder_); }
+
+  [[nodiscard]] std::string bundle(size_t bytes) const {
+    const fs::path path = folder_ / "bundle";
+    fs::create_directories(path);
+    std::ofstream(path / "trace") << std::string(bytes, 'x');
+    return path.string();
+  }
+
+  [[nodiscard]] size_t kept() const {
+    const auto folder = fs::directory_iterator(folder_ / "kept");
+    return static_cast<size_t>(std::distance(begin(folder), end(folder)));
+  }
+
+  fs::path folder_;
+  KeepPolicy policy_;
+};
+
+TEST_F(KeptWindowsTest, OneThatIsTooLargeLeavesTheOthers) {
+  KeptWindows windows((folder_ / "kept").string(), policy_);
+  const auto now_ns = int64_t{1'790'000'000} * 1'000'000'000;
+  ASSERT_TRUE(windows.keep(bundle(30'000), "window-1", now_ns));
+  ASSERT_TRUE(windows.keep(bundle(30'000), "window-2", now_ns));
+  EXPECT_FALSE(windows.keep(bundle(200'000), "window-3", now_ns));
+  EXPECT_EQ(kept(), 2U);
+  EXPECT_TRUE(windows.keep(bundle(60'000), "window-4", now_ns));
+  EXPECT_EQ(kept(), 2U);
+}
+
+}  // namespace
+}  // namespace eroica
