@@ -44,8 +44,11 @@ if(NOT CMAKE_CXX_COMPILER_LAUNCHER)
     execute_process(COMMAND ${EROICA_CCACHE} --show-config
       RESULT_VARIABLE ccache_result OUTPUT_QUIET ERROR_QUIET)
     if(ccache_result EQUAL 0)
-      set(CMAKE_CXX_COMPILER_LAUNCHER ${EROICA_CCACHE})
-      set(CMAKE_C_COMPILER_LAUNCHER ${EROICA_CCACHE})
+      # It caches nothing that uses precompiled headers unless it may trust what they define.
+      set(launcher ${CMAKE_COMMAND} -E env CCACHE_SLOPPINESS=pch_defines,time_macros,include_file_mtime,include_file_ctime
+        ${EROICA_CCACHE})
+      set(CMAKE_CXX_COMPILER_LAUNCHER ${launcher})
+      set(CMAKE_C_COMPILER_LAUNCHER ${launcher})
     endif()
   endif()
 endif()
