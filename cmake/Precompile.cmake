@@ -3,15 +3,14 @@
 option(EROICA_PRECOMPILE "Precompile heavy headers" ON)
 
 set(EROICA_PRECOMPILED
-  <algorithm> <array> <charconv> <cmath> <cstdint> <cstring> <filesystem> <fstream> <functional> <map> <memory>
-  <mutex> <numeric> <optional> <set> <span> <string> <string_view> <thread> <tuple> <unordered_map> <utility> <vector>
-  <fmt/format.h>)
-set(EROICA_PRECOMPILED_TESTS <filesystem> <map> <optional> <set> <span> <string> <vector>
+  <algorithm> <array> <charconv> <cmath> <cstdint> <cstring> <functional> <map> <memory> <mutex> <numeric> <optional>
+  <set> <span> <string> <string_view> <thread> <tuple> <unordered_map> <utility> <vector> <fmt/format.h>)
+set(EROICA_PRECOMPILED_TESTS <map> <optional> <set> <span> <string> <vector>
   <fmt/format.h> <gmock/gmock.h> <gtest/gtest.h> <rapidcheck/gtest.h>)
 
-# eroica_precompile(TARGET KIND OPTIONS... HEADERS header...)
+# eroica_precompile(TARGET KIND OPTIONS option... LIBRARIES library... HEADERS header...)
 #
-# Targets of one KIND share what is precompiled, so they must agree in their OPTIONS.
+# Targets of one KIND share what is precompiled, so they must agree in all of it.
 function(eroica_precompile target kind)
   cmake_parse_arguments(PARSE_ARGV 2 ARG "" "" "OPTIONS;LIBRARIES;HEADERS")
   target_compile_options(${target} PRIVATE ${ARG_OPTIONS})
