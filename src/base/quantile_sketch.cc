@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <bit>
 #include <cmath>
+#include <iterator>
+#include <utility>
 
 #include "base/saturate.h"
 
@@ -135,21 +137,25 @@ void QuantileSketch::compact(size_t buckets) {
 }
 
 QuantileSketch QuantileSketch::from_buckets(std::vector<Bucket> buckets) {
-  std::sort(buckets.begin(), buckets.end());
+  if (!std::is_sorted(buckets.begin(), buckets.end())) {
+    std::sort(buckets.begin(), buckets.end());
+  }
   QuantileSketch sketch;
-  sketch.buckets_.reserve(buckets.size());
+  auto end = buckets.begin();  // of what is kept, in place
   for (const auto& [bucket, count] : buckets) {
     if (count == 0) {
       continue;
     }
     const uint16_t known = std::min(bucket, kMaxBucket);
-    if (!sketch.buckets_.empty() && sketch.buckets_.back().first == known) {
-      sketch.buckets_.back().second = saturating_add(sketch.buckets_.back().second, count);
+    if (end != buckets.begin() && std::prev(end)->first == known) {
+      std::prev(end)->second = saturating_add(std::prev(end)->second, count);
     } else {
-      sketch.buckets_.emplace_back(known, count);
+      *end++ = {known, count};
     }
     sketch.count_ = saturating_add(sketch.count_, count);
   }
+  buckets.erase(end, buckets.end());
+  sketch.buckets_ = std::move(buckets);
   return sketch;
 }
 

@@ -34,8 +34,10 @@ constexpr size_t kMostNotes = 200;
 class EvenSample {
  public:
   explicit EvenSample(size_t most) : most_(most) {}
+  /// Will the next pattern that is offered be kept?
+  [[nodiscard]] bool wants_next() const { return most_ > 0 && offered_ % stride_ == 0; }
   void offer(const RankPattern& pattern) {
-    if (most_ > 0 && offered_ % stride_ == 0) {
+    if (wants_next()) {
       if (kept_.size() == most_) {
         std::vector<RankPattern> fewer;
         for (size_t i = 0; i < kept_.size(); i += 2) fewer.push_back(std::move(kept_[i]));
@@ -97,9 +99,9 @@ std::vector<Chunk> chunks_of(const std::vector<std::string>& paths) {
   return chunks;
 }
 
-// Calls `take(pattern, checksum)` for every pattern of a file.
-template <typename Take>
-void read_file(const std::string& path, NameTable& names, std::vector<std::string>& notes, Take take) {
+// Calls `take(pattern, checksum)` for every pattern of a file, read as `detail()` says before.
+template <typename Detail, typename Take>
+void read_file(const std::string& path, NameTable& names, std::vector<std::string>& notes, Detail detail, Take take) {
   Result<std::unique_ptr<ByteSource>> source = open_file(path);
   if (!source) {
     notes.push_back(about(path, source.error().message));
@@ -108,7 +110,7 @@ void read_file(const std::string& path, NameTable& names, std::vector<std::strin
   PatternFileReader reader(std::move(source.value()), path);
   bool any = false;
   while (true) {
-    Result<std::optional<PatternRecord>> record = reader.next();
+    Result<std::optional<PatternRecord>> record = reader.next(detail());
     if (!record) {
       notes.push_back(about(path, record.error().message));
       break;
@@ -131,7 +133,8 @@ Part read_chunk(const InputSet& inputs, const Chunk& chunk, size_t most_sample, 
   EvenSample sample(most_sample);
   for (size_t file = chunk.first; file < chunk.end; ++file) {
     const std::string& path = inputs.pattern_paths[file];
-    read_file(path, part.names, part.notes, [&](const RankPattern& pattern, uint32_t checksum) {
+    const auto detail = [&] { return sample.wants_next() ? PatternDetail::kWhole : PatternDetail::kComparison; };
+    read_file(path, part.names, part.notes, detail, [&](const RankPattern& pattern, uint32_t checksum) {
       part.builder.add(pattern);
       if (!is_observed(pattern)) return;
       part.seen.push_back({pattern.rank, static_cast<uint32_t>(file), checksum});
@@ -224,7 +227,8 @@ void add_neighbouring_names(const std::vector<std::string>& paths, NameTable& na
     std::error_code failure;
     if (std::find(paths.begin(), paths.end(), path) != paths.end()) continue;
     if (!std::filesystem::is_regular_file(path, failure)) continue;
-    read_file(path, names, notes, [](const RankPattern&, uint32_t) {});
+    read_file(
+        path, names, notes, [] { return PatternDetail::kComparison; }, [](const RankPattern&, uint32_t) {});
   }
 }
 
@@ -322,9 +326,11 @@ void add_to_sample(StreamedJob& streamed, const InputSet& inputs, std::span<cons
     NameTable names;
     std::vector<std::string> notes;  // the same as before
     const std::set<int32_t>& of_file = wanted.at(files[i]);
-    read_file(inputs.pattern_paths[files[i]], names, notes, [&](RankPattern& pattern, uint32_t) {
-      if (of_file.contains(pattern.rank)) found[i].push_back(std::move(pattern));
-    });
+    read_file(
+        inputs.pattern_paths[files[i]], names, notes, [] { return PatternDetail::kWhole; },
+        [&](RankPattern& pattern, uint32_t) {
+          if (of_file.contains(pattern.rank)) found[i].push_back(std::move(pattern));
+        });
   });
   for (std::vector<RankPattern>& patterns : found) {
     std::move(patterns.begin(), patterns.end(), std::back_inserter(streamed.sample));

@@ -15,7 +15,6 @@
 namespace eroica {
 namespace {
 
-constexpr float kLeastShare = 0.0002F;  // of the window; functions below tell nothing
 constexpr size_t kFunctionsWithHardware = 8;
 
 float ratio(double a, double b) { return b > 0 ? static_cast<float>(a / b) : 0.0F; }
@@ -107,7 +106,7 @@ void JobBuilder::add_uses(const RankPattern& pattern, double steps, RankFacts& f
     use.exposed = ratio(static_cast<double>(from.exposed_ns), window);
     use.self = ratio(static_cast<double>(from.self_ns), window);
     use.total = ratio(static_cast<double>(from.total_ns), window);
-    if (std::max(use.exposed, use.self) < kLeastShare) continue;
+    if (std::max(use.exposed, use.self) < kLeastTellingShare) continue;
     use.function = function(from.name, from.kind);
     use.line = from.line;
     const auto executions = static_cast<double>(from.executions);

@@ -27,12 +27,10 @@ bool tells_about(std::string_view metric, FunctionKind kind, bool gpu_job) {
         break;
       }
       return any({"cpu.", "memory.", "pressure."});
-    case FunctionKind::kMemory:
-      break;
+    case FunctionKind::kMemory: break;
     case FunctionKind::kCollective:
       return any({"net.", "gpu.nvlink", "gpu.pcie", "cpu.run", "cpu.throttled", "cpu.softirq"});
-    default:
-      return any({"cpu.", "io.", "disk.", "memory.", "pressure.", "python.", "fs.", "process."});
+    default: return any({"cpu.", "io.", "disk.", "memory.", "pressure.", "python.", "fs.", "process."});
   }
   return metric.starts_with("gpu.") || metric.find('.') == std::string_view::npos ||
          metric.find("__") != std::string_view::npos;

@@ -55,20 +55,15 @@ HostWalk::HostWalk(const Trace& trace, FunctionSlots& slots, ElementCounts& elem
 HostWalk::Role HostWalk::role_of(Category category, NameClass name_class) const {
   const FunctionKind operator_kind = gpu_job_ ? FunctionKind::kOperator : FunctionKind::kCompute;
   switch (category) {
-    case Category::kPython:
-      return {FunctionKind::kPython, Leaf::kPython, false};
+    case Category::kPython: return {FunctionKind::kPython, Leaf::kPython, false};
     case Category::kOperator:
     case Category::kAnnotation:
     case Category::kOther:
       switch (name_class) {
-        case kHostCollective:
-          return {FunctionKind::kCollective, Leaf::kNone, true};
-        case kFetchCall:
-          return {FunctionKind::kFetch, Leaf::kPython, false};
-        case kCommCall:
-          return {FunctionKind::kOperator, Leaf::kComm, false};
-        default:
-          break;
+        case kHostCollective: return {FunctionKind::kCollective, Leaf::kNone, true};
+        case kFetchCall: return {FunctionKind::kFetch, Leaf::kPython, false};
+        case kCommCall: return {FunctionKind::kOperator, Leaf::kComm, false};
+        default: break;
       }
       if (category == Category::kOperator && name_class != kMark) {
         return {operator_kind, Leaf::kOperator, false};
@@ -78,8 +73,7 @@ HostWalk::Role HostWalk::role_of(Category category, NameClass name_class) const 
     case Category::kDriver:
       return name_class == kSyncCall ? Role{FunctionKind::kSync, Leaf::kSync, false}
                                      : Role{FunctionKind::kRuntime, Leaf::kRuntime, false};
-    default:
-      return {FunctionKind::kPython, Leaf::kNone, true};
+    default: return {FunctionKind::kPython, Leaf::kNone, true};
   }
 }
 

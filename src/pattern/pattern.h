@@ -89,6 +89,8 @@ struct Issuer {
 };
 
 inline constexpr uint32_t kMostShapes = 64;
+/// Of the window: functions whose exposed and self times are below it tell nothing between ranks.
+inline constexpr double kLeastTellingShare = 0.0002;
 
 /// One function on one rank in one window.
 struct FunctionPattern {

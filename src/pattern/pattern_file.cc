@@ -7,7 +7,6 @@
 #include <fmt/core.h>
 
 #include "base/hash.h"
-#include "pattern/wire.h"
 
 namespace eroica {
 namespace {
@@ -95,16 +94,16 @@ void RecordScanner::push(std::string_view bytes) {
   buffer_ += bytes;
 }
 
-std::optional<PatternRecord> RecordScanner::next() {
+std::optional<PatternRecord> RecordScanner::next(PatternDetail detail) {
   std::optional<PatternRecord> record;
   Step taken = Step::kSkipped;
   while (taken == Step::kSkipped) {
-    taken = step(record);
+    taken = step(detail, record);
   }
   return record;
 }
 
-RecordScanner::Step RecordScanner::step(std::optional<PatternRecord>& record) {
+RecordScanner::Step RecordScanner::step(PatternDetail detail, std::optional<PatternRecord>& record) {
   const std::string_view left = std::string_view(buffer_).substr(begin_);
   if (left.empty()) {
     return Step::kNeedsMore;
@@ -137,13 +136,13 @@ RecordScanner::Step RecordScanner::step(std::optional<PatternRecord>& record) {
     wasted_bytes_ += length;
     return damaged("the checksum of a record is wrong");
   }
-  const Step taken = decode(static_cast<RecordType>(type), left.substr(kHeaderBytes, length), record);
+  const Step taken = decode(static_cast<RecordType>(type), left.substr(kHeaderBytes, length), detail, record);
   searching_ = false;
   drop(end);
   return taken;
 }
 
-RecordScanner::Step RecordScanner::decode(RecordType type, std::string_view payload,
+RecordScanner::Step RecordScanner::decode(RecordType type, std::string_view payload, PatternDetail detail,
                                           std::optional<PatternRecord>& record) {
   const auto keep = [&](auto decoded) {
     if (decoded.ok()) {
@@ -154,10 +153,8 @@ RecordScanner::Step RecordScanner::decode(RecordType type, std::string_view payl
     return Step::kSkipped;
   };
   switch (type) {
-    case RecordType::kPattern:
-      return keep(decode_pattern(payload));
-    case RecordType::kNames:
-      return keep(decode_names(payload));
+    case RecordType::kPattern: return keep(decoder_.decode(payload, detail));
+    case RecordType::kNames: return keep(decode_names(payload));
   }
   report(fmt::format("a record of unknown type {}, perhaps of a newer eroica, was passed over",
                      static_cast<unsigned>(type)));
@@ -206,9 +203,9 @@ void RecordScanner::report(const std::string& what) {
 PatternFileReader::PatternFileReader(std::unique_ptr<ByteSource> source, std::string path)
     : source_(std::move(source)), scanner_(std::move(path)), block_(kBlockBytes) {}
 
-Result<std::optional<PatternRecord>> PatternFileReader::next() {
+Result<std::optional<PatternRecord>> PatternFileReader::next(PatternDetail detail) {
   while (true) {
-    std::optional<PatternRecord> record = scanner_.next();
+    std::optional<PatternRecord> record = scanner_.next(detail);
     if (record || ended_) {
       return record;
     }

@@ -10,6 +10,7 @@
 
 #include "base/result.h"
 #include "pattern/pattern.h"
+#include "pattern/wire.h"
 #include "trace/byte_source.h"
 
 namespace eroica {
@@ -46,7 +47,7 @@ class RecordScanner {
   /// No more bytes will come.
   void finish() { finished_ = true; }
   /// The next usable record; none: push more, or after finish() the end.
-  std::optional<PatternRecord> next();
+  std::optional<PatternRecord> next(PatternDetail detail = PatternDetail::kWhole);
   /// Of the record that next() returned last: tells whether two are the same.
   [[nodiscard]] uint32_t checksum() const { return checksum_; }
   /// In words; at most a bounded number of them, the last one then says that there were more.
@@ -54,14 +55,15 @@ class RecordScanner {
 
  private:
   enum class Step { kRecord, kSkipped, kNeedsMore };
-  Step step(std::optional<PatternRecord>& record);
+  Step step(PatternDetail detail, std::optional<PatternRecord>& record);
   Step skip_to_magic();
   Step damaged(const std::string& what);
-  Step decode(RecordType type, std::string_view payload, std::optional<PatternRecord>& record);
+  Step decode(RecordType type, std::string_view payload, PatternDetail detail, std::optional<PatternRecord>& record);
   void report(const std::string& what);
   void drop(size_t bytes);
 
   std::string path_;
+  PatternDecoder decoder_;
   std::string buffer_;
   size_t begin_ = 0;     // of what is unread in buffer_
   uint64_t offset_ = 0;  // of begin_ in the file
@@ -78,7 +80,7 @@ class PatternFileReader {
  public:
   PatternFileReader(std::unique_ptr<ByteSource> source, std::string path);
   /// The next usable record, none at the end. Errors: those of the source.
-  Result<std::optional<PatternRecord>> next();
+  Result<std::optional<PatternRecord>> next(PatternDetail detail = PatternDetail::kWhole);
   [[nodiscard]] uint32_t checksum() const { return scanner_.checksum(); }
   [[nodiscard]] const std::vector<std::string>& problems() const { return scanner_.problems(); }
 

@@ -18,22 +18,15 @@ enum class Owner : uint8_t { kRank, kGpu, kHost, kDevice, kPart, kCpu };
 
 Owner owner_of(std::string_view entity) {
   switch (entity_kind(entity)) {
-    case EntityKind::kRank:
-      return Owner::kRank;
-    case EntityKind::kGpu:
-      return Owner::kGpu;
-    case EntityKind::kHost:
-      return Owner::kHost;
+    case EntityKind::kRank: return Owner::kRank;
+    case EntityKind::kGpu: return Owner::kGpu;
+    case EntityKind::kHost: return Owner::kHost;
     case EntityKind::kNic:
-    case EntityKind::kDisk:
-      return Owner::kDevice;
+    case EntityKind::kDisk: return Owner::kDevice;
     case EntityKind::kWorker:
-    case EntityKind::kThread:
-      return Owner::kPart;
-    case EntityKind::kCpu:
-      return Owner::kCpu;
-    case EntityKind::kOther:
-      break;
+    case EntityKind::kThread: return Owner::kPart;
+    case EntityKind::kCpu: return Owner::kCpu;
+    case EntityKind::kOther: break;
   }
   return entity.starts_with("rank ") ? Owner::kPart : Owner::kDevice;
 }

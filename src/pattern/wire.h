@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "pattern/pattern.h"
+#include "pattern/zstd_block.h"
 
 namespace eroica {
 
@@ -22,7 +23,25 @@ inline constexpr size_t kMaxPatternBytes = 29'900;
 /// Text is made valid UTF-8, negative times and counts become 0, values that are no numbers 0.
 std::string encode_pattern(const RankPattern& pattern);
 
-/// Errors: damaged or no pattern (kInvalid, says what is wrong), a newer major version (kUnsupported).
+/// How much of a pattern is read.
+enum class PatternDetail : uint8_t {
+  kWhole,
+  kComparison,  ///< what comparing ranks needs, for jobs of very many: without the series over steps; sketches and
+                ///< hardware use of functions below kLeastTellingShare, and hardware use of other than compute; instances
+                ///< where none has a peer
+};
+
+/// Decodes patterns one after the other, keeping what it needs for that.
+class PatternDecoder {
+ public:
+  /// Errors: damaged or no pattern (kInvalid, says what is wrong), a newer major version (kUnsupported).
+  Result<RankPattern> decode(std::string_view bytes, PatternDetail detail = PatternDetail::kWhole);
+
+ private:
+  ZstdUnpacker unpacker_;
+};
+
+/// The same for a single one.
 Result<RankPattern> decode_pattern(std::string_view bytes);
 
 /// The hashes that a pattern refers to, ascending, each once.

@@ -1,46 +1,102 @@
+#include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include <fmt/core.h>
-#include <google/protobuf/arena.h>
 
 #include "pattern/text.h"
 #include "pattern/wire.h"
 #include "pattern/wire_limits.h"
+#include "pattern/wire_reader.h"
 #include "pattern/wire_version.h"
 #include "pattern/zstd_block.h"
-#include "proto/pattern.pb.h"
 
 namespace eroica {
 namespace {
 
 constexpr size_t kMostSampling = 63;
 
+using Numbers = std::vector<uint64_t>;
+using Messages = std::vector<std::string_view>;
+
+/// The message wire::Pattern of proto/pattern.proto: its numbers, and where its messages lie. Of messages that there is
+/// one of, the last counts.
+struct TopLevel {
+  uint32_t version = 0;
+  std::optional<uint32_t> rank, gpu, world_size;
+  std::string_view host, job_id, device, step_note;
+  Messages labels, functions, rest, groups, collectives, signals, notes;
+  std::string_view steps, instances, end;
+  bool gpu_job = false;
+  int64_t window_start_unix_ns = 0;
+  uint64_t window_ns = 0;
+  uint32_t step_source = 0;
+  Numbers budget_ns, name_hashes, category_ns, category_count, defects;
+  Messages strings;
+  uint64_t events = 0;
+  uint64_t text_bytes = 0;
+};
+
+/// False: the bytes are no message.
+bool read_top_level(std::string_view message, TopLevel& top) {
+  WireReader in(message);
+  while (in.next()) {
+    switch (in.field()) {
+      case 1: top.version = in.varint32(); break;
+      case 2: top.rank = in.varint32(); break;
+      case 3: top.gpu = in.varint32(); break;
+      case 4: top.world_size = in.varint32(); break;
+      case 5: top.host = in.bytes(); break;
+      case 6: top.job_id = in.bytes(); break;
+      case 7: top.labels.push_back(in.bytes()); break;
+      case 8: top.device = in.bytes(); break;
+      case 9: top.gpu_job = in.varint() != 0; break;
+      case 10: top.window_start_unix_ns = in.zigzag(); break;
+      case 11: top.window_ns = in.varint(); break;
+      case 12: top.step_source = in.varint32(); break;
+      case 13: top.step_note = in.bytes(); break;
+      case 14: top.steps = in.bytes(); break;
+      case 15: in.append_varints(top.budget_ns); break;
+      case 16: in.append_fixed64(top.name_hashes); break;
+      case 17: top.strings.push_back(in.bytes()); break;
+      case 18: top.functions.push_back(in.bytes()); break;
+      case 19: top.rest.push_back(in.bytes()); break;
+      case 20: top.groups.push_back(in.bytes()); break;
+      case 21: top.collectives.push_back(in.bytes()); break;
+      case 22: top.instances = in.bytes(); break;
+      case 23: in.append_varints(top.category_ns); break;
+      case 24: in.append_varints(top.category_count); break;
+      case 25: top.events = in.varint(); break;
+      case 26: top.text_bytes = in.varint(); break;
+      case 27: in.append_varints(top.defects); break;
+      case 28: top.notes.push_back(in.bytes()); break;
+      case 29: top.signals.push_back(in.bytes()); break;
+      case 30: top.end = in.bytes(); break;
+      default: break;
+    }
+  }
+  return !in.damaged();
+}
+
 /// Takes a message apart; the first thing that is wrong with it stays in error(), and what follows does no harm.
 class Decoder {
  public:
-  explicit Decoder(const wire::Pattern& message) : message_(message) {}
+  Decoder(const TopLevel& top, PatternDetail detail) : top_(top), detail_(detail) {}
 
   RankPattern pattern() {
+    read_strings();
     read_context();
     read_steps();
-    for (const wire::Function& row : message_.functions()) {
-      FunctionPattern& function = pattern_.functions.emplace_back();
-      function.name = name(row.name());
-      read_function(row, function);
-    }
+    pattern_.functions.reserve(top_.functions.size());
+    for (const std::string_view row : top_.functions) read_function(row, pattern_.functions.emplace_back());
     read_rest();
-    for (const wire::SignalUse& row : message_.signals()) {
-      read_signal(row);
-    }
-    for (const wire::Group& row : message_.groups()) {
-      read_group(row);
-    }
-    for (const wire::Collective& row : message_.collectives()) {
-      read_collective(row);
-    }
+    pattern_.signals.reserve(top_.signals.size());
+    for (const std::string_view row : top_.signals) read_signal(row);
+    for (const std::string_view row : top_.groups) read_group(row);
+    for (const std::string_view row : top_.collectives) read_collective(row);
     read_instances();
     read_end();
     read_import();
@@ -50,9 +106,17 @@ class Decoder {
   [[nodiscard]] const std::string& error() const { return error_; }
 
  private:
+  [[nodiscard]] bool is_whole() const { return detail_ == PatternDetail::kWhole; }
+
   void fail(std::string_view what) {
     if (error_.empty()) {
       error_ = what;
+    }
+  }
+
+  void check(const WireReader& in) {
+    if (in.damaged()) {
+      fail("a message within it is cut or garbled");
     }
   }
 
@@ -96,50 +160,50 @@ class Decoder {
     return static_cast<int32_t>(value);
   }
 
-  std::string text(uint32_t index) {
+  std::string text(uint64_t index) {
     if (index == 0) {
       return {};
     }
-    if (index > static_cast<uint32_t>(message_.strings_size())) {
+    if (index > top_.strings.size()) {
       fail("a string index is out of range");
       return {};
     }
-    return clean(message_.strings(static_cast<int>(index) - 1));
+    return std::string(top_.strings[index - 1]);
   }
 
-  const std::string& clean(const std::string& text) {
+  std::string clean(std::string_view text) {
     if (!is_clean_text(text)) {
       fail("a text is not valid UTF-8 or holds control characters");
+      return {};
     }
-    return text;
+    return std::string(text);
   }
 
-  uint64_t name(uint32_t index) {
-    if (index >= static_cast<uint32_t>(message_.name_hashes_size())) {
+  uint64_t name(uint64_t index) {
+    if (index >= top_.name_hashes.size()) {
       fail("a name index is out of range");
       return 0;
     }
-    return message_.name_hashes(static_cast<int>(index));
+    return top_.name_hashes[index];
   }
 
   /// The sum of a delta column so far; wraps as the writer's differences did.
-  static int64_t sum(int64_t before, int64_t delta) {
-    return static_cast<int64_t>(static_cast<uint64_t>(before) + static_cast<uint64_t>(delta));
+  static int64_t sum(int64_t before, uint64_t delta) {
+    return static_cast<int64_t>(static_cast<uint64_t>(before) + static_cast<uint64_t>(WireReader::unzigzag(delta)));
   }
 
-  template <typename Column>
-  std::vector<uint32_t> series(const Column& deltas) {
+  std::vector<uint32_t> series(const Numbers& deltas) {
     std::vector<uint32_t> values;
     if (deltas.empty()) {
       return values;
     }
-    if (static_cast<size_t>(deltas.size()) != pattern_.steps.size()) {
+    if (deltas.size() != pattern_.steps.size()) {
       fail("a series has not one value a step");
       return values;
     }
-    values.reserve(pattern_.steps.size());
+    values.reserve(deltas.size());
     int64_t value = 0;
-    for (const int64_t delta : deltas) {
+    for (const uint64_t delta : deltas) {
       value = sum(value, delta);
       if (value < 0 || value > std::numeric_limits<uint32_t>::max()) {
         fail("a value of a series is out of range");
@@ -150,123 +214,242 @@ class Decoder {
     return values;
   }
 
-  QuantileSketch sketch(const wire::Sketch& message) {
-    if (message.bucket_delta_size() != message.count_size()) {
+  QuantileSketch sketch(std::string_view message) {
+    Numbers& bucket_deltas = column(0);
+    Numbers& counts = column(1);
+    WireReader in(message);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: in.append_varints(bucket_deltas); break;
+        case 2: in.append_varints(counts); break;
+        default: break;
+      }
+    }
+    check(in);
+    if (bucket_deltas.size() != counts.size()) {
       fail("a sketch has not one count a bucket");
       return {};
     }
     std::vector<std::pair<uint16_t, uint64_t>> buckets;
+    buckets.reserve(counts.size());
     uint64_t bucket = 0;
     uint64_t total = 0;
-    for (int i = 0; i < message.count_size(); ++i) {
-      bucket += message.bucket_delta(i);
-      const bool ascends = i == 0 || message.bucket_delta(i) > 0;
-      if (!ascends || bucket > QuantileSketch::kMaxBucket || message.count(i) == 0 ||
-          __builtin_add_overflow(total, message.count(i), &total)) {
+    for (size_t i = 0; i < counts.size(); ++i) {
+      const auto delta = static_cast<uint32_t>(bucket_deltas[i]);
+      bucket += delta;
+      const bool ascends = i == 0 || delta > 0;
+      if (!ascends || bucket > QuantileSketch::kMaxBucket || counts[i] == 0 ||
+          __builtin_add_overflow(total, counts[i], &total)) {
         fail("a sketch is damaged");
         return {};
       }
-      buckets.emplace_back(static_cast<uint16_t>(bucket), message.count(i));
+      buckets.emplace_back(static_cast<uint16_t>(bucket), counts[i]);
     }
     return QuantileSketch::from_buckets(std::move(buckets));
   }
 
-  template <size_t N, typename Value, typename Column>
-  void read_counts(const Column& column, std::array<Value, N>& values, std::string_view what) {
+  template <size_t N, typename Value>
+  void read_counts(const Numbers& column, std::array<Value, N>& values, std::string_view what) {
     // A newer writer may know more of them.
-    for (size_t i = 0; i < std::min(N, static_cast<size_t>(column.size())); ++i) {
-      const uint64_t value = column.Get(static_cast<int>(i));
+    for (size_t i = 0; i < std::min(N, column.size()); ++i) {
       if constexpr (std::is_signed_v<Value>) {
-        values[i] = signed_value(value, what);
+        values[i] = signed_value(column[i], what);
       } else {
-        values[i] = value;
+        values[i] = column[i];
       }
     }
   }
 
+  /// An empty column whose memory is used again and again; the same one for the same number.
+  Numbers& column(size_t number) {
+    columns_[number].clear();
+    return columns_[number];
+  }
+
+  void read_strings() {
+    for (const std::string_view text : top_.strings) clean(text);
+  }
+
   void read_context() {
-    pattern_.rank = message_.has_rank() ? small_value(message_.rank(), "rank") : -1;
-    pattern_.gpu = message_.has_gpu() ? small_value(message_.gpu(), "gpu") : -1;
-    pattern_.world_size = message_.has_world_size() ? small_value(message_.world_size(), "world_size") : -1;
-    pattern_.host = clean(message_.host());
-    pattern_.job_id = clean(message_.job_id());
-    for (const wire::Label& label : message_.labels()) {
-      pattern_.labels.emplace(clean(label.key()), clean(label.value()));
+    pattern_.rank = top_.rank ? small_value(*top_.rank, "rank") : -1;
+    pattern_.gpu = top_.gpu ? small_value(*top_.gpu, "gpu") : -1;
+    pattern_.world_size = top_.world_size ? small_value(*top_.world_size, "world_size") : -1;
+    pattern_.host = clean(top_.host);
+    pattern_.job_id = clean(top_.job_id);
+    for (const std::string_view row : top_.labels) {
+      std::string_view key;
+      std::string_view value;
+      WireReader in(row);
+      while (in.next()) {
+        switch (in.field()) {
+          case 1: key = in.bytes(); break;
+          case 2: value = in.bytes(); break;
+          default: break;
+        }
+      }
+      check(in);
+      pattern_.labels.emplace(clean(key), clean(value));
     }
-    pattern_.device = clean(message_.device());
-    pattern_.gpu_job = message_.gpu_job();
-    pattern_.window_start_unix_ns = message_.window_start_unix_ns();
-    pattern_.window_ns = signed_value(message_.window_ns(), "window_ns");
-    if (message_.step_source() > static_cast<uint32_t>(StepSource::kWindow)) {
+    pattern_.device = clean(top_.device);
+    pattern_.gpu_job = top_.gpu_job;
+    pattern_.window_start_unix_ns = top_.window_start_unix_ns;
+    pattern_.window_ns = signed_value(top_.window_ns, "window_ns");
+    if (top_.step_source > static_cast<uint32_t>(StepSource::kWindow)) {
       fail("step_source is unknown");
     } else {
-      pattern_.step_source = static_cast<StepSource>(message_.step_source());
+      pattern_.step_source = static_cast<StepSource>(top_.step_source);
     }
-    pattern_.step_note = clean(message_.step_note());
-    read_counts(message_.budget_ns(), pattern_.budget, "budget_ns");
+    pattern_.step_note = clean(top_.step_note);
+    read_counts(top_.budget_ns, pattern_.budget, "budget_ns");
   }
 
   void read_steps() {
-    const wire::Steps& columns = message_.steps();
-    const int count = columns.number_delta_size();
-    if (columns.start_delta_ns_size() != count || columns.duration_ns_size() != count ||
-        columns.flags_size() != count || columns.fetch_ns_size() != count ||
-        static_cast<size_t>(columns.budget_ns_size()) != static_cast<size_t>(count) * kTimeClassCount ||
-        (columns.work_size() != 0 && columns.work_size() != count) ||
-        (columns.launched_ns_size() != 0 && columns.launched_ns_size() != count)) {
+    Numbers number_deltas, start_deltas, durations, flags, budgets, fetches, launched;
+    std::vector<float> work;
+    WireReader in(top_.steps);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: in.append_varints(number_deltas); break;
+        case 2: in.append_varints(start_deltas); break;
+        case 3: in.append_varints(durations); break;
+        case 4: in.append_varints(flags); break;
+        case 5: in.append_varints(budgets); break;
+        case 6: in.append_varints(fetches); break;
+        case 7: in.append_reals(work); break;
+        case 8: in.append_varints(launched); break;
+        default: break;
+      }
+    }
+    check(in);
+    const size_t count = number_deltas.size();
+    if (start_deltas.size() != count || durations.size() != count || flags.size() != count || fetches.size() != count ||
+        budgets.size() != count * kTimeClassCount || (!work.empty() && work.size() != count) ||
+        (!launched.empty() && launched.size() != count)) {
       fail("the columns of steps differ in length");
       return;
     }
+    pattern_.steps.reserve(count);
     StepPattern step;
-    for (int i = 0; i < count; ++i) {
-      step.number = sum(step.number, columns.number_delta(i));
-      step.start_ns = sum(step.start_ns, columns.start_delta_ns(i));
-      step.duration_ns = signed_value(columns.duration_ns(i), "a step's duration");
-      step.complete = (columns.flags(i) & kStepCut) == 0;
-      step.irregular = (columns.flags(i) & kStepIrregular) != 0;
-      step.fetch_ns = signed_value(columns.fetch_ns(i), "a step's fetch time");
-      step.work = columns.work_size() == 0 ? 0 : positive_number(columns.work(i), "a step's work");
-      step.launched_ns =
-          columns.launched_ns_size() == 0 ? 0 : signed_value(columns.launched_ns(i), "a step's launched compute");
+    for (size_t i = 0; i < count; ++i) {
+      step.number = sum(step.number, number_deltas[i]);
+      step.start_ns = sum(step.start_ns, start_deltas[i]);
+      step.duration_ns = signed_value(durations[i], "a step's duration");
+      step.complete = (flags[i] & kStepCut) == 0;
+      step.irregular = (flags[i] & kStepIrregular) != 0;
+      step.fetch_ns = signed_value(fetches[i], "a step's fetch time");
+      step.work = work.empty() ? 0 : positive_number(work[i], "a step's work");
+      step.launched_ns = launched.empty() ? 0 : signed_value(launched[i], "a step's launched compute");
       for (size_t time_class = 0; time_class < kTimeClassCount; ++time_class) {
-        const int at = static_cast<int>(time_class) * count + i;
-        step.budget[time_class] = signed_value(columns.budget_ns(at), "a step's budget");
+        step.budget[time_class] = signed_value(budgets[time_class * count + i], "a step's budget");
       }
       pattern_.steps.push_back(step);
     }
   }
 
-  void read_function(const wire::Function& row, FunctionPattern& function) {
-    if (row.kind() < 0 || static_cast<size_t>(row.kind()) >= kFunctionKindCount) {
+  Issuer issuer(std::string_view message) {
+    uint32_t name_index = 0;
+    uint32_t line = 0;
+    uint64_t ns = 0;
+    WireReader in(message);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: name_index = in.varint32(); break;
+        case 2: line = in.varint32(); break;
+        case 3: ns = in.varint(); break;
+        default: break;
+      }
+    }
+    check(in);
+    return {name(name_index), small_value(line, "a line"), signed_value(ns, "an issuer's time")};
+  }
+
+  HardwareUse hardware(std::string_view message) {
+    uint32_t metric = 0;
+    uint32_t entity = 0;
+    uint32_t unit = 0;
+    float mean = 0;
+    float deviation = 0;
+    uint64_t covered_us = 0;
+    WireReader in(message);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: metric = in.varint32(); break;
+        case 2: entity = in.varint32(); break;
+        case 3: unit = in.varint32(); break;
+        case 4: mean = in.real(); break;
+        case 5: deviation = in.real(); break;
+        case 6: covered_us = in.varint(); break;
+        default: break;
+      }
+    }
+    check(in);
+    return {text(metric),
+            text(entity),
+            text(unit),
+            number(mean, "a hardware mean"),
+            number(deviation, "a hardware deviation"),
+            from_us(covered_us, "a hardware covered_us")};
+  }
+
+  void read_function(std::string_view message, FunctionPattern& function, bool named = true) {
+    uint32_t name_index = 0;
+    uint64_t kind = 0;
+    int64_t child_ns = 0;
+    std::string_view durations;
+    Numbers& deltas = column(2);
+    hardware_.clear();
+    WireReader in(message);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: name_index = in.varint32(); break;
+        case 2: kind = in.varint(); break;
+        case 3: function.line = small_value(in.varint32(), "a line"); break;
+        case 4: function.executions = in.varint(); break;
+        case 5: function.total_ns = signed_value(in.varint(), "total_ns"); break;
+        case 6: child_ns = in.zigzag(); break;
+        case 7: function.exposed_ns = signed_value(in.varint(), "exposed_ns"); break;
+        case 8: function.longest_ns = signed_value(in.varint(), "longest_ns"); break;
+        case 9: function.bytes = signed_value(in.varint(), "bytes"); break;
+        case 10: durations = in.bytes(); break;
+        case 11: function.issuers.push_back(issuer(in.bytes())); break;
+        case 12: hardware_.push_back(in.bytes()); break;
+        case 13:
+          if (is_whole()) in.append_varints(deltas);
+          break;
+        case 14: function.shape = in.fixed32(); break;
+        case 15: function.shapes = std::min(in.varint32(), kMostShapes); break;
+        case 16: function.work = positive_number(in.real(), "a function's work"); break;
+        case 17: function.beside_executions = in.varint(); break;
+        case 18: function.beside_ns = signed_value(in.varint(), "beside_ns"); break;
+        default: break;
+      }
+    }
+    check(in);
+    if (kind >= kFunctionKindCount) {
       fail("a function's kind is unknown");
       return;
     }
-    function.kind = static_cast<FunctionKind>(row.kind());
-    function.line = small_value(row.line(), "a line");
-    function.executions = row.executions();
-    function.total_ns = signed_value(row.total_ns(), "total_ns");
-    if (__builtin_sub_overflow(function.total_ns, row.child_ns(), &function.self_ns) || function.self_ns < 0) {
+    function.kind = static_cast<FunctionKind>(kind);
+    if (named) {
+      function.name = name(name_index);
+    }
+    if (__builtin_sub_overflow(function.total_ns, child_ns, &function.self_ns) || function.self_ns < 0) {
       fail("child_ns is out of range");
     }
-    function.exposed_ns = signed_value(row.exposed_ns(), "exposed_ns");
-    function.longest_ns = signed_value(row.longest_ns(), "longest_ns");
-    function.bytes = signed_value(row.bytes(), "bytes");
-    function.durations = sketch(row.durations());
-    function.shape = row.shape();
-    function.shapes = std::min(row.shapes(), kMostShapes);
-    function.work = positive_number(row.work(), "a function's work");
-    function.beside_executions = row.beside_executions();
-    function.beside_ns = signed_value(row.beside_ns(), "beside_ns");
-    for (const wire::Issuer& issuer : row.issuers()) {
-      function.issuers.push_back(
-          {name(issuer.name()), small_value(issuer.line(), "a line"), signed_value(issuer.ns(), "an issuer's time")});
+    if (!is_whole() && is_negligible(function)) {
+      return;
     }
-    for (const wire::HardwareUse& use : row.hardware()) {
-      function.hardware.push_back(
-          {text(use.metric()), text(use.entity()), text(use.unit()), number(use.mean(), "a hardware mean"),
-           number(use.deviation(), "a hardware deviation"), from_us(use.covered_us(), "a hardware covered_us")});
+    if (is_whole() || function.kind == FunctionKind::kCompute) {
+      function.hardware.reserve(hardware_.size());
+      for (const std::string_view row : hardware_) function.hardware.push_back(hardware(row));
     }
-    function.step_exposed_us = series(row.step_exposed_delta_us());
+    function.durations = sketch(durations);
+    function.step_exposed_us = series(deltas);
+  }
+
+  [[nodiscard]] bool is_negligible(const FunctionPattern& function) const {
+    return static_cast<double>(std::max(function.exposed_ns, function.self_ns)) <
+           kLeastTellingShare * static_cast<double>(pattern_.window_ns);
   }
 
   void read_rest() {
@@ -274,9 +457,9 @@ class Decoder {
     for (size_t kind = 0; kind < kFunctionKindCount; ++kind) {
       pattern_.rest[kind].kind = static_cast<FunctionKind>(kind);
     }
-    for (const wire::Function& row : message_.rest()) {
+    for (const std::string_view row : top_.rest) {
       FunctionPattern rest;
-      read_function(row, rest);
+      read_function(row, rest, false);
       const auto kind = static_cast<size_t>(rest.kind);
       if (std::exchange(seen[kind], true)) {
         fail("two sums of the functions left out are of one kind");
@@ -285,166 +468,238 @@ class Decoder {
     }
   }
 
-  void read_signal(const wire::SignalUse& row) {
-    pattern_.signals.push_back(
-        {text(row.metric()), text(row.entity()), text(row.unit()), number(row.mean(), "a signal's mean"),
-         number(row.deviation(), "a signal's deviation"), number(row.minimum(), "a signal's minimum"),
-         number(row.maximum(), "a signal's maximum"), from_us(row.covered_us(), "a signal's covered_us")});
+  void read_signal(std::string_view message) {
+    SignalUse use;
+    WireReader in(message);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: use.metric = text(in.varint32()); break;
+        case 2: use.entity = text(in.varint32()); break;
+        case 3: use.unit = text(in.varint32()); break;
+        case 4: use.mean = number(in.real(), "a signal's mean"); break;
+        case 5: use.deviation = number(in.real(), "a signal's deviation"); break;
+        case 6: use.minimum = number(in.real(), "a signal's minimum"); break;
+        case 7: use.maximum = number(in.real(), "a signal's maximum"); break;
+        case 8: use.covered_ns = from_us(in.varint(), "a signal's covered_us"); break;
+        default: break;
+      }
+    }
+    check(in);
+    pattern_.signals.push_back(std::move(use));
   }
 
-  void read_group(const wire::Group& row) {
+  void read_group(std::string_view message) {
     GroupPattern& group = pattern_.groups.emplace_back();
-    group.name = clean(row.name());
-    group.desc = clean(row.desc());
-    group.size = row.has_size() ? small_value(row.size(), "a group's size") : -1;
-    if (row.run_stride_size() != row.run_first_size() || row.run_count_size() != row.run_first_size()) {
+    Numbers& first = column(0);
+    Numbers& stride = column(1);
+    Numbers& count = column(2);
+    WireReader in(message);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: group.name = clean(in.bytes()); break;
+        case 2: group.desc = clean(in.bytes()); break;
+        case 3: in.append_varints(first); break;
+        case 4: in.append_varints(stride); break;
+        case 5: in.append_varints(count); break;
+        case 6: group.size = small_value(in.varint32(), "a group's size"); break;
+        default: break;
+      }
+    }
+    check(in);
+    if (stride.size() != first.size() || count.size() != first.size()) {
       fail("the columns of a group's ranks differ in length");
       return;
     }
-    for (int i = 0; i < row.run_first_size(); ++i) {
-      const uint64_t count = row.run_count(i);
-      const uint64_t last = row.run_first(i) + uint64_t{row.run_stride(i)} * (count - std::min<uint64_t>(count, 1));
-      if (count > kMaxGroupRanks - group_ranks_ || last > std::numeric_limits<int32_t>::max()) {
+    constexpr uint64_t kMostRank = std::numeric_limits<int32_t>::max();
+    for (size_t i = 0; i < first.size(); ++i) {
+      const uint64_t begin = first[i];
+      const uint64_t step = stride[i];
+      if (count[i] > kMaxGroupRanks - group_ranks_ || begin > kMostRank || step > kMostRank ||
+          begin + step * (count[i] - std::min<uint64_t>(count[i], 1)) > kMostRank) {
         fail("a group's ranks are out of range");
         return;
       }
-      group_ranks_ += count;
-      for (uint64_t k = 0; k < count; ++k) {
-        group.ranks.push_back(static_cast<int32_t>(row.run_first(i) + row.run_stride(i) * k));
+      group_ranks_ += count[i];
+      for (uint64_t k = 0; k < count[i]; ++k) {
+        group.ranks.push_back(static_cast<int32_t>(begin + step * k));
       }
     }
   }
 
-  void read_collective(const wire::Collective& row) {
+  void read_collective(std::string_view message) {
     CollectiveSummary& summary = pattern_.collectives.emplace_back();
-    summary.kind = text(row.kind());
-    summary.dtype = text(row.dtype());
-    summary.group = row.group();
+    std::string_view durations;
+    Numbers& deltas = column(2);
+    WireReader in(message);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: summary.kind = text(in.varint32()); break;
+        case 2: summary.dtype = text(in.varint32()); break;
+        case 3: summary.group = in.varint32(); break;
+        case 4: summary.count = in.varint(); break;
+        case 5: summary.bytes = signed_value(in.varint(), "a collective's bytes"); break;
+        case 6: summary.total_ns = signed_value(in.varint(), "a collective's time"); break;
+        case 7: summary.exposed_ns = signed_value(in.varint(), "a collective's time"); break;
+        case 8: durations = in.bytes(); break;
+        case 9:
+          if (is_whole()) in.append_varints(deltas);
+          break;
+        default: break;
+      }
+    }
+    check(in);
     if (summary.group >= pattern_.groups.size()) {
       fail("a collective's group is out of range");
     }
-    summary.count = row.count();
-    summary.bytes = signed_value(row.bytes(), "a collective's bytes");
-    summary.total_ns = signed_value(row.total_ns(), "a collective's time");
-    summary.exposed_ns = signed_value(row.exposed_ns(), "a collective's time");
-    summary.durations = sketch(row.durations());
-    summary.step_total_us = series(row.step_total_delta_us());
+    summary.durations = sketch(durations);
+    summary.step_total_us = series(deltas);
   }
 
   void read_instances() {
-    const wire::Instances& columns = message_.instances();
-    const int count = columns.summary_size();
-    const bool peers = columns.peer_size() > 0;
-    if (columns.sequence_delta_size() != count || columns.position_delta_size() != count ||
-        columns.start_delta_ns_size() != count || columns.duration_ns_size() != count ||
-        columns.bytes_size() != count || (peers && columns.peer_size() != count)) {
+    Numbers summaries, sequence_deltas, position_deltas, start_deltas, durations, bytes, peers;
+    uint32_t sampling = 0;
+    WireReader in(top_.instances);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: in.append_varints(summaries); break;
+        case 2: in.append_varints(sequence_deltas); break;
+        case 3: in.append_varints(position_deltas); break;
+        case 4: in.append_varints(start_deltas); break;
+        case 5: in.append_varints(durations); break;
+        case 6: in.append_varints(bytes); break;
+        case 7: in.append_varints(peers); break;
+        case 8: sampling = in.varint32(); break;
+        case 9: pattern_.instances_seen = in.varint(); break;
+        default: break;
+      }
+    }
+    check(in);
+    const size_t count = summaries.size();
+    if (sequence_deltas.size() != count || position_deltas.size() != count || start_deltas.size() != count ||
+        durations.size() != count || bytes.size() != count || (!peers.empty() && peers.size() != count)) {
       fail("the columns of instances differ in length");
       return;
     }
-    if (columns.sampling() > kMostSampling) {
+    if (sampling > kMostSampling) {
       fail("the sampling of instances is out of range");
       return;
     }
+    pattern_.instance_sampling = sampling;
+    if (pattern_.instances_seen < count) {
+      fail("fewer instances were seen than are listed");
+    }
+    if (!is_whole() && peers.empty()) {
+      return;
+    }
     std::vector<std::pair<int64_t, int64_t>> before(pattern_.collectives.size(), {-1, -1});
+    pattern_.instances.reserve(count);
     int64_t start = 0;
-    for (int i = 0; i < count; ++i) {
-      if (columns.summary(i) >= before.size()) {
+    for (size_t i = 0; i < count; ++i) {
+      const auto summary = static_cast<uint32_t>(summaries[i]);
+      if (summary >= before.size()) {
         fail("an instance's summary is out of range");
         return;
       }
-      auto& [sequence, position] = before[columns.summary(i)];
-      sequence = sum(sequence, columns.sequence_delta(i));
-      position = sum(position, columns.position_delta(i));
-      start = sum(start, columns.start_delta_ns(i));
-      const int32_t peer = peers ? columns.peer(i) : -1;
+      auto& [sequence, position] = before[summary];
+      sequence = sum(sequence, sequence_deltas[i]);
+      position = sum(position, position_deltas[i]);
+      start = sum(start, start_deltas[i]);
+      const int64_t peer = peers.empty() ? -1 : static_cast<int32_t>(WireReader::unzigzag(peers[i]));
       if (sequence < -1 || position < 0 || position > std::numeric_limits<uint32_t>::max() || peer < -1) {
         fail("an instance's sequence, position or peer is out of range");
         return;
       }
-      pattern_.instances.push_back({columns.summary(i), sequence, static_cast<uint32_t>(position), start,
-                                    signed_value(columns.duration_ns(i), "an instance's duration"),
-                                    signed_value(columns.bytes(i), "an instance's bytes"), peer});
+      pattern_.instances.push_back({summary, sequence, static_cast<uint32_t>(position), start,
+                                    signed_value(durations[i], "an instance's duration"),
+                                    signed_value(bytes[i], "an instance's bytes"), static_cast<int32_t>(peer)});
     }
-    pattern_.instance_sampling = columns.sampling();
-    pattern_.instances_seen = columns.seen();
-    if (pattern_.instances_seen < pattern_.instances.size()) {
-      fail("fewer instances were seen than are listed");
+  }
+
+  void read_open(std::string_view message) {
+    OpenCollective& open = pattern_.end.open.emplace_back();
+    open.sequence = 0;  // as all numbers that are not written
+    WireReader in(message);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: open.kind = text(in.varint32()); break;
+        case 2: open.group = in.varint32(); break;
+        case 3: open.sequence = in.zigzag(); break;
+        case 4: open.since_ns = signed_value(in.varint(), "an open collective's start"); break;
+        case 5: open.bytes = signed_value(in.varint(), "an open collective's bytes"); break;
+        case 6: open.longest_ns = signed_value(in.varint(), "an open collective's longest duration"); break;
+        case 7:
+          open.begun = (in.varint() & kOpenBegun) != 0;
+          open.unusual = (in.varint() & kOpenUnusual) != 0;
+          break;
+        default: break;
+      }
+    }
+    check(in);
+    if (open.group >= pattern_.groups.size() || open.sequence < -1) {
+      fail("an open collective's group or sequence is out of range");
     }
   }
 
   void read_end() {
-    const wire::WindowEnd& row = message_.end();
     WindowEnd& end = pattern_.end;
-    end.observed_ns = signed_value(row.observed_ns(), "the end of the observation");
-    end.last_event_ns = signed_value(row.last_event_ns(), "the last event's end");
-    end.quiet_ns = signed_value(row.quiet_ns(), "a quiet time");
-    for (const wire::OpenCollective& from : row.open()) {
-      OpenCollective& open = end.open.emplace_back();
-      open.kind = text(from.kind());
-      open.group = from.group();
-      open.sequence = from.sequence();
-      open.since_ns = signed_value(from.since_ns(), "an open collective's start");
-      open.bytes = signed_value(from.bytes(), "an open collective's bytes");
-      open.longest_ns = signed_value(from.longest_ns(), "an open collective's longest duration");
-      open.begun = (from.flags() & kOpenBegun) != 0;
-      open.unusual = (from.flags() & kOpenUnusual) != 0;
-      if (open.group >= pattern_.groups.size() || open.sequence < -1) {
-        fail("an open collective's group or sequence is out of range");
+    WireReader in(top_.end);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: end.observed_ns = signed_value(in.varint(), "the end of the observation"); break;
+        case 2: end.last_event_ns = signed_value(in.varint(), "the last event's end"); break;
+        case 3: read_open(in.bytes()); break;
+        case 4: end.frame = name(in.varint32()); break;
+        case 5: end.line = small_value(in.varint32(), "a line"); break;
+        case 6: end.user_frame = name(in.varint32()); break;
+        case 7: end.user_line = small_value(in.varint32(), "a line"); break;
+        case 8: end.cpu_run = positive_number(in.real(), "cpu_run"); break;
+        case 9: end.sampled_ns = signed_value(in.varint(), "the last sample"); break;
+        case 10: end.quiet_ns = signed_value(in.varint(), "a quiet time"); break;
+        default: break;
       }
     }
-    if (row.has_frame()) {
-      end.frame = name(row.frame());
-      end.line = small_value(row.line(), "a line");
-    }
-    if (row.has_user_frame()) {
-      end.user_frame = name(row.user_frame());
-      end.user_line = small_value(row.user_line(), "a line");
-    }
-    if (row.has_cpu_run()) {
-      end.cpu_run = positive_number(row.cpu_run(), "cpu_run");
-    }
-    if (row.has_sampled_ns()) {
-      end.sampled_ns = signed_value(row.sampled_ns(), "the last sample");
-    }
+    check(in);
   }
 
   void read_import() {
-    read_counts(message_.category_ns(), pattern_.category_ns, "category_ns");
-    read_counts(message_.category_count(), pattern_.category_count, "category_count");
-    pattern_.import.events = message_.events();
-    pattern_.import.bytes = message_.text_bytes();
-    read_counts(message_.defects(), pattern_.import.defects.count, "defects");
-    for (const std::string& note : message_.notes()) {
-      pattern_.import.notes.push_back(clean(note));
-    }
+    read_counts(top_.category_ns, pattern_.category_ns, "category_ns");
+    read_counts(top_.category_count, pattern_.category_count, "category_count");
+    pattern_.import.events = top_.events;
+    pattern_.import.bytes = top_.text_bytes;
+    read_counts(top_.defects, pattern_.import.defects.count, "defects");
+    for (const std::string_view note : top_.notes) pattern_.import.notes.push_back(clean(note));
   }
 
-  const wire::Pattern& message_;
+  const TopLevel& top_;
+  PatternDetail detail_;
   RankPattern pattern_;
+  std::array<Numbers, 3> columns_;
+  Messages hardware_;         // of one function
   uint64_t group_ranks_ = 0;  // so far, of all groups
   std::string error_;
 };
 
 }  // namespace
 
-Result<RankPattern> decode_pattern(std::string_view bytes) {
-  const std::optional<std::string> message_bytes = unzstd_block(bytes, kMaxPatternMessageBytes);
-  google::protobuf::Arena arena;  // a pattern is some hundred small messages, gone at once
-  wire::Pattern& message = *google::protobuf::Arena::CreateMessage<wire::Pattern>(&arena);
-  if (!message_bytes || !message.ParseFromString(*message_bytes) || message.version() == 0) {
+Result<RankPattern> PatternDecoder::decode(std::string_view bytes, PatternDetail detail) {
+  const std::optional<std::string_view> message = unpacker_.unpack(bytes, kMaxPatternMessageBytes);
+  TopLevel top;
+  if (!message || !read_top_level(*message, top) || top.version == 0) {
     return Error{Error::Kind::kInvalid, "damaged, or no pattern"};
   }
-  if (message.version() > kWireVersion) {
+  if (top.version > kWireVersion) {
     return Error{Error::Kind::kUnsupported,
                  fmt::format("a pattern of version {}, made by a newer eroica; this one reads up to version {}",
-                             message.version(), kWireVersion)};
+                             top.version, kWireVersion)};
   }
-  Decoder decoder(message);
+  Decoder decoder(top, detail);
   RankPattern pattern = decoder.pattern();
   if (!decoder.error().empty()) {
     return Error{Error::Kind::kInvalid, "damaged pattern: " + decoder.error()};
   }
   return pattern;
 }
+
+Result<RankPattern> decode_pattern(std::string_view bytes) { return PatternDecoder().decode(bytes); }
 
 }  // namespace eroica

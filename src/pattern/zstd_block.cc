@@ -26,7 +26,15 @@ std::string zstd_block(std::string_view bytes) {
   return block;
 }
 
-std::optional<std::string> unzstd_block(std::string_view block, size_t max_bytes) {
+void ZstdUnpacker::Free::operator()(ZSTD_DCtx_s* context) const { ZSTD_freeDCtx(context); }
+
+ZstdUnpacker::ZstdUnpacker() : context_(ZSTD_createDCtx()) {
+  if (context_ == nullptr) {
+    throw std::bad_alloc();
+  }
+}
+
+std::optional<std::string_view> ZstdUnpacker::unpack(std::string_view block, size_t max_bytes) {
   const unsigned long long size = ZSTD_getFrameContentSize(block.data(), block.size());
   if (size == ZSTD_CONTENTSIZE_ERROR || size == ZSTD_CONTENTSIZE_UNKNOWN || size > max_bytes) {
     return std::nullopt;
@@ -34,11 +42,19 @@ std::optional<std::string> unzstd_block(std::string_view block, size_t max_bytes
   if (ZSTD_findFrameCompressedSize(block.data(), block.size()) != block.size()) {
     return std::nullopt;
   }
-  std::string bytes(size, '\0');
-  if (ZSTD_decompress(bytes.data(), bytes.size(), block.data(), block.size()) != size) {
+  if (bytes_.size() < size) {
+    bytes_.resize(size);
+  }
+  if (ZSTD_decompressDCtx(context_.get(), bytes_.data(), size, block.data(), block.size()) != size) {
     return std::nullopt;
   }
-  return bytes;
+  return std::string_view(bytes_).substr(0, size);
+}
+
+std::optional<std::string> unzstd_block(std::string_view block, size_t max_bytes) {
+  ZstdUnpacker unpacker;
+  const std::optional<std::string_view> bytes = unpacker.unpack(block, max_bytes);
+  return bytes ? std::optional<std::string>(*bytes) : std::nullopt;
 }
 
 }  // namespace eroica

@@ -575,6 +575,29 @@ RC_GTEST_PROP(Wire, TheOrderOfTheInputDoesNotMatter, ()) {
   RC_ASSERT(encode_pattern(pattern) == encoded);
 }
 
+RC_GTEST_PROP(Wire, WhatComparisonNeedsIsTheWholeWithoutWhatItSays, ()) {
+  const std::string encoded = encode_pattern(any_pattern());
+  RankPattern expected = *decode_pattern(encoded);
+  const auto shrink = [&](FunctionPattern& function) {
+    function.step_exposed_us.clear();
+    const bool small = static_cast<double>(std::max(function.exposed_ns, function.self_ns)) <
+                       kLeastTellingShare * static_cast<double>(expected.window_ns);
+    if (small) function.durations = {};
+    if (small || function.kind != FunctionKind::kCompute) function.hardware.clear();
+  };
+  for (FunctionPattern& function : expected.functions) shrink(function);
+  for (FunctionPattern& function : expected.rest) shrink(function);
+  for (CollectiveSummary& summary : expected.collectives) summary.step_total_us.clear();
+  if (std::ranges::all_of(expected.instances, [](const CollectiveInstance& one) { return one.peer < 0; })) {
+    expected.instances.clear();
+  }
+  PatternDecoder decoder;
+  const Result<RankPattern> decoded = decoder.decode(encoded, PatternDetail::kComparison);
+  RC_ASSERT(decoded.ok());
+  RC_ASSERT(encode_pattern(*decoded) == encode_pattern(expected));
+  RC_ASSERT(encode_pattern(*decoder.decode(encoded)) == encoded);  // what the decoder keeps does not show
+}
+
 // What is not a pattern.
 
 wire::Pattern message_of(const RankPattern& pattern) {
