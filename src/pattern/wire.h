@@ -27,8 +27,8 @@ std::string encode_pattern(const RankPattern& pattern);
 enum class PatternDetail : uint8_t {
   kWhole,
   kComparison,  ///< what comparing ranks needs, for jobs of very many: without the series over steps; sketches and
-                ///< hardware use of functions below kLeastTellingShare, and hardware use of other than compute; instances
-                ///< where none has a peer
+                ///< hardware use of functions below kLeastTellingShare, and hardware use of other than compute;
+                ///< instances where none has a peer
 };
 
 /// Decodes patterns one after the other, keeping what it needs for that.
