@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 
@@ -51,7 +52,15 @@ SampledJob sampled_job(const RankTable& ranks, const std::vector<int32_t>& prese
   SampledJob job{machine_name(), {}, getpid()};
   for (const int32_t number : present) {
     const LiveRank& rank = ranks.all().at(number);
-    job.ranks.push_back({number, rank.pid, rank.hello.host});
+    std::map<std::string, std::string> visible;
+    std::ranges::copy_if(rank.hello.env, std::inserter(visible, visible.end()),
+                         [](const auto& entry) { return entry.first.ends_with("_VISIBLE_DEVICES"); });
+    job.ranks.push_back({.rank = number,
+                         .pid = rank.pid,
+                         .host = rank.hello.host,
+                         .local_rank = rank.hello.local_rank,
+                         .on_gpu = rank.hello.on_gpu(),
+                         .visible_devices = std::move(visible)});
   }
   return job;
 }
@@ -85,8 +94,9 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
   edges_.clear();
   notes_.clear();
   const WindowPlan& plan = window_->plan();
-  sampler_ =
-      std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples));
+  if (gpus_.counters.empty()) gpus_ = gpu_feeds(pm_sampling_);
+  sampler_ = std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples),
+                                             gpus_);
   for (const int32_t number : present) {
     const LiveRank& rank = ranks.all().at(number);
     tell(rank, encode_window(id, plan.start_unix_ns, plan.end_unix_ns));
@@ -189,7 +199,7 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
     bundle.samples = kSamples;
     bundle.sampler_cores = samples.cores;
   }
-  bundle.not_sampled = std::move(samples.missing);
+  bundle.not_sampled = std::move(samples.findings.missing);
   notes_.insert(notes_.end(), samples.notes.begin(), samples.notes.end());
   for (const auto& [number, state] : window_->ranks()) {
     LiveBundle::Rank entry;
@@ -203,8 +213,12 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
       const HelloMessage& hello = found->second.hello;
       entry.host = hello.host;
       entry.pid = found->second.pid;
-      if (!hello.cuda.empty()) entry.gpu = hello.local_rank;
+      if (hello.on_gpu()) entry.gpu = hello.local_rank;
       entry.labels = {{"torch", hello.torch}, {"python", hello.python}};
+      if (const auto gpu = samples.findings.gpus.find(number); gpu != samples.findings.gpus.end()) {
+        entry.gpu = gpu->second.index;
+        if (!gpu->second.model.empty()) entry.labels["gpu_model"] = gpu->second.model;
+      }
       if (!hello.cuda.empty()) entry.labels["cuda"] = hello.cuda;
       entry.env = hello.env;
     }
