@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -52,6 +53,8 @@ class WindowRunner {
   [[nodiscard]] bool with_stack(int32_t rank) const { return stacks_ == PythonStacks::kTrace && !hot_.contains(rank); }
   void look_for_hot_ranks();
   void write_bundle(const RankTable& ranks);
+  /// What NCCL told of the window: the names of the files, by rank.
+  std::map<int32_t, std::string> write_nccl_windows();
   void tell(const LiveRank& rank, const std::string& command);
 
   std::string job_;
