@@ -195,8 +195,8 @@ Check check_nvidia(const HostRoots& roots, const std::string& library) {
 Check check_amd(const HostRoots& roots, const std::string& library) {
   if (!exists(roots.dev + "/kfd")) return {"amd", CheckState::kOk, "no AMD GPU here", "", ""};
   if (!library.empty()) return {"amd", CheckState::kOk, library, "", ""};
-  return {"amd", CheckState::kMissing, "there is a GPU, but neither libamd_smi.so nor librocm_smi64.so can be loaded",
-          "clocks, throttling, errors and links of GPUs are not seen", "install amd-smi-lib"};
+  return {"amd", CheckState::kMissing, "there is a GPU, but librocm_smi64.so cannot be loaded",
+          "clocks, throttling, errors and links of GPUs are not seen", "install rocm-smi-lib"};
 }
 
 Check check_disk(const DiskFacts& facts) {

@@ -20,6 +20,7 @@
 #include <system_error>
 #include <utility>
 
+#include "agent/nccl_ring_format.h"
 #include "agent/own_file.h"
 #include "agent/socket_file.h"
 
@@ -143,17 +144,20 @@ std::vector<std::string> job_bases(const Environment& now) {
 
 size_t remove_left_sockets(const std::string& sockets) {
   constexpr std::string_view kProbe = "probe-";
+  constexpr std::string_view kNccl = nccl::kSocketFront;
   constexpr std::string_view kClient = "dynoconfigclient";
   size_t held = 0;
   std::set<std::string> ended;
   const std::vector<std::string> names = names_in(sockets);
   for (const std::string& name : names) {
-    if (!name.starts_with(kProbe) && !name.starts_with(kClient)) continue;
+    if (!name.starts_with(kProbe) && !name.starts_with(kNccl) && !name.starts_with(kClient)) continue;
     const SocketState state = state_of_socket(path_in(sockets, name));
     if (state == SocketState::kHeld) ++held;
     if (state != SocketState::kLeft) continue;
     if (name.starts_with(kProbe)) {
       ended.insert(name.substr(kProbe.size() - 1));
+    } else if (name.starts_with(kNccl)) {
+      ended.insert(name.substr(kNccl.size() - 1));
     } else {
       unlink(path_in(sockets, name).c_str());
     }
@@ -382,6 +386,9 @@ std::vector<std::pair<std::string, std::string>> job_environment(const JobVariab
   result.emplace_back("KINETO_IPC_SOCKET_DIR", variables.sockets);
   result.emplace_back("KINETO_CONFIG", variables.kineto_config);
   result.emplace_back("KINETO_ONDEMAND_TRACE_DIR", variables.traces);
+  if (!variables.nccl_plugin.empty() && !set("NCCL_PROFILER_PLUGIN")) {
+    result.emplace_back("NCCL_PROFILER_PLUGIN", variables.nccl_plugin);
+  }
   return result;
 }
 

@@ -21,6 +21,7 @@ struct LiveBundle {
     int32_t gpu = -1;
     int64_t pid = -1;
     std::string trace;  ///< a name in the bundle's folder; empty: none
+    std::string nccl;   ///< likewise: what NCCL's profiler interface told
     std::map<std::string, std::string> labels;
     std::map<std::string, std::string> env;
   };

@@ -36,6 +36,7 @@ struct HelloMessage {
   std::string python;
   std::string torch;
   std::string cuda;  ///< empty: none
+  std::string hip;   ///< likewise
   int64_t restart_count = -1;
   bool step_hook = false;
   bool flight_recorder = false;
@@ -44,6 +45,9 @@ struct HelloMessage {
   int32_t stack_signal = -1;
   std::string stack_file;  ///< a name in the folder; empty: none
   std::map<std::string, std::string> env;
+
+  /// Its torch can compute on GPUs.
+  [[nodiscard]] bool on_gpu() const { return !cuda.empty() || !hip.empty(); }
 };
 
 struct GroupsMessage {

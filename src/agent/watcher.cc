@@ -77,7 +77,8 @@ Watcher::Watcher(JobFolder& folder, WatchOptions options, WatchListener listener
       kineto_(std::move(kineto)),
       wake_(wake),
       log_(options_.job, kMostRecordBytes),
-      windows_(options_.job, folder.sockets(), folder.traces(), probes_, options_.policy.window.stacks),
+      windows_(options_.job, folder.sockets(), folder.traces(), probes_, options_.policy.window.stacks,
+               options_.policy.window.gpus == GpuCounters::kPmSampling),
       inquiries_(folder.sockets(), folder.traces(), probes_) {
   options_.policy = with_options(std::move(options_.policy), options_);
   began_unix_ns_ = unix_ns();

@@ -11,10 +11,12 @@
 #include <cerrno>
 #include <charconv>
 #include <fstream>
+#include <iterator>
 #include <map>
 #include <memory>
 
 #include "agent/live_bundle.h"
+#include "agent/nccl_ring.h"
 
 namespace eroica {
 namespace {
@@ -51,7 +53,15 @@ SampledJob sampled_job(const RankTable& ranks, const std::vector<int32_t>& prese
   SampledJob job{machine_name(), {}, getpid()};
   for (const int32_t number : present) {
     const LiveRank& rank = ranks.all().at(number);
-    job.ranks.push_back({number, rank.pid, rank.hello.host});
+    std::map<std::string, std::string> visible;
+    std::ranges::copy_if(rank.hello.env, std::inserter(visible, visible.end()),
+                         [](const auto& entry) { return entry.first.ends_with("_VISIBLE_DEVICES"); });
+    job.ranks.push_back({.rank = number,
+                         .pid = rank.pid,
+                         .host = rank.hello.host,
+                         .local_rank = rank.hello.local_rank,
+                         .on_gpu = rank.hello.on_gpu(),
+                         .visible_devices = std::move(visible)});
   }
   return job;
 }
@@ -85,8 +95,12 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
   edges_.clear();
   notes_.clear();
   const WindowPlan& plan = window_->plan();
-  sampler_ =
-      std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples));
+  if (gpus_.counters.empty()) gpus_ = gpu_feeds(pm_sampling_);
+  sampler_ = std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples),
+                                             gpus_);
+  for (const std::string& owner : nccl_plugins_in(sockets_)) {
+    (void)probes_->send(nccl_socket_in(sockets_, owner), encode_nccl_request(plan.start_unix_ns, plan.end_unix_ns));
+  }
   for (const int32_t number : present) {
     const LiveRank& rank = ranks.all().at(number);
     tell(rank, encode_window(id, plan.start_unix_ns, plan.end_unix_ns));
@@ -174,6 +188,29 @@ void WindowRunner::look_for_hot_ranks() {
   }
 }
 
+std::map<int32_t, std::string> WindowRunner::write_nccl_windows() {
+  std::map<int32_t, std::string> files;
+  for (const std::string& owner : nccl_plugins_in(sockets_)) {
+    const std::optional<NcclWindow> window = read_nccl_ring(nccl_ring_in(sockets_, owner));
+    if (!window || window->records.empty() || window->rank < 0 || window->rank > INT32_MAX) continue;
+    const int64_t begin_ns = window_->plan().start_unix_ns;
+    const bool is_this = std::ranges::any_of(
+        window->records, [&](const nccl::Record& record) { return record.start_unix_ns >= begin_ns; });
+    const auto rank = static_cast<int32_t>(window->rank);
+    const std::string name = fmt::format("nccl-rank{}.json", rank);
+    if (!is_this || !window_->ranks().contains(rank) || files.contains(rank)) continue;
+    if (!write_text(fmt::format("{}/{}", folder_, name), nccl_trace_json(*window, rank))) {
+      notes_.push_back(name + " cannot be written");
+      continue;
+    }
+    files.emplace(rank, name);
+    if (window->lost + window->damaged > 0) {
+      notes_.push_back(fmt::format("of rank {}, {} events of NCCL were lost", rank, window->lost + window->damaged));
+    }
+  }
+  return files;
+}
+
 void WindowRunner::write_bundle(const RankTable& ranks) {
   LiveBundle bundle;
   bundle.job = job_;
@@ -189,11 +226,13 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
     bundle.samples = kSamples;
     bundle.sampler_cores = samples.cores;
   }
-  bundle.not_sampled = std::move(samples.missing);
+  bundle.not_sampled = std::move(samples.findings.missing);
   notes_.insert(notes_.end(), samples.notes.begin(), samples.notes.end());
+  const std::map<int32_t, std::string> nccl = write_nccl_windows();
   for (const auto& [number, state] : window_->ranks()) {
     LiveBundle::Rank entry;
     entry.rank = number;
+    if (const auto found = nccl.find(number); found != nccl.end()) entry.nccl = found->second;
     if (state.phase == RankPhase::kWritten) {
       entry.trace = state.path.substr(folder_.size() + 1);
     } else {
@@ -203,8 +242,12 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
       const HelloMessage& hello = found->second.hello;
       entry.host = hello.host;
       entry.pid = found->second.pid;
-      if (!hello.cuda.empty()) entry.gpu = hello.local_rank;
+      if (hello.on_gpu()) entry.gpu = hello.local_rank;
       entry.labels = {{"torch", hello.torch}, {"python", hello.python}};
+      if (const auto gpu = samples.findings.gpus.find(number); gpu != samples.findings.gpus.end()) {
+        entry.gpu = gpu->second.index;
+        if (!gpu->second.model.empty()) entry.labels["gpu_model"] = gpu->second.model;
+      }
       if (!hello.cuda.empty()) entry.labels["cuda"] = hello.cuda;
       entry.env = hello.env;
     }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -21,12 +22,13 @@ class WindowRunner {
  public:
   /// `sockets`, `traces`: the job's folders. `probes` must outlive this.
   WindowRunner(std::string job, std::string sockets, std::string traces, const DatagramSocket& probes,
-               PythonStacks stacks)
+               PythonStacks stacks, bool pm_sampling = false)
       : job_(std::move(job)),
         sockets_(std::move(sockets)),
         traces_(std::move(traces)),
         probes_(&probes),
-        stacks_(stacks) {}
+        stacks_(stacks),
+        pm_sampling_(pm_sampling) {}
 
   [[nodiscard]] bool active() const { return window_.has_value(); }
   /// False when there is nobody to profile, or no place to write.
@@ -51,6 +53,8 @@ class WindowRunner {
   [[nodiscard]] bool with_stack(int32_t rank) const { return stacks_ == PythonStacks::kTrace && !hot_.contains(rank); }
   void look_for_hot_ranks();
   void write_bundle(const RankTable& ranks);
+  /// What NCCL told of the window: the names of the files, by rank.
+  std::map<int32_t, std::string> write_nccl_windows();
   void tell(const LiveRank& rank, const std::string& command);
 
   std::string job_;
@@ -58,9 +62,11 @@ class WindowRunner {
   std::string traces_;
   const DatagramSocket* probes_;
   PythonStacks stacks_;
+  bool pm_sampling_;
   std::set<int32_t> hot_;  ///< whose Python calls so much that stacks are too many
   uint32_t count_ = 0;
   std::optional<Window> window_;
+  GpuFeeds gpus_;  ///< empty before the first window; they stay, since starting them takes long
   std::unique_ptr<WindowSampler> sampler_;
   std::string folder_;
   DetectorEvent cause_;

@@ -34,29 +34,33 @@ std::vector<std::string> notes_of(const HostSampler& sampler) {
 
 }  // namespace
 
-WindowSampler::WindowSampler(SampledJob job, WindowPlan plan, std::string path)
-    : job_(std::move(job)), plan_(std::move(plan)), path_(std::move(path)), thread_([this] { run(); }) {}
+WindowSampler::WindowSampler(SampledJob job, WindowPlan plan, std::string path, GpuFeeds gpus)
+    : job_(std::move(job)), plan_(std::move(plan)), path_(std::move(path)), gpus_(std::move(gpus)), thread_([this] {
+        run();
+      }) {}
 
 bool WindowSampler::wait_until(int64_t unix_ns) {
   std::unique_lock lock(mutex_);
-  const int64_t left_ns = unix_ns - eroica::unix_ns();
+  const int64_t left_ns = unix_ns - now_ns();
   return !ends_.wait_for(lock, std::chrono::nanoseconds(left_ns), [this] { return ending_; });
 }
 
 void WindowSampler::run() {
   give_way(kNice);
+  for (const std::shared_ptr<GpuFeed>& feed : gpus_.counters) feed->start();  // which may take a while
+  if (gpus_.fine != nullptr) gpus_.fine->start();
   if (!wait_until(plan_.start_unix_ns - kMarginNs)) return;
-  HostSampler sampler(SystemFiles(), job_, thread_cpu_ns);
+  HostSampler sampler(SystemFiles(), job_, thread_cpu_ns, gpus_);
   while (true) {
-    const int64_t next_ns = sampler.sample(unix_ns());
-    if (!wait_until(next_ns) || unix_ns() > plan_.end_unix_ns + kMarginNs) break;
+    const int64_t next_ns = sampler.sample(now_ns());
+    if (!wait_until(next_ns) || now_ns() > plan_.end_unix_ns + kMarginNs) break;
   }
-  sampler.finish(unix_ns());
+  sampler.finish(now_ns());
   std::ofstream file(path_, std::ios::binary | std::ios::trunc);
   file << samples_json(sampler.samples());
   outcome_.written = static_cast<bool>(file.flush());
   outcome_.cores = sampler.cost_share();
-  outcome_.missing = sampler.missing();
+  outcome_.findings = sampler.findings();
   outcome_.notes = notes_of(sampler);
   if (!outcome_.written) outcome_.notes.push_back(path_ + " cannot be written: evidence from the host is missing");
 }

@@ -16,7 +16,9 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <map>
 #include <nlohmann/json.hpp>
+#include <set>
 #include <sstream>
 
 #include "agent/host_checks.h"
@@ -24,8 +26,10 @@
 #include "cli/job_setup.h"
 #include "cli/logging.h"
 #include "cli/options.h"
+#include "cli/rule_signals.h"
 #include "cli/text_or_json.h"
 #include "cli/torch_trial.h"
+#include "diagnose/standard_rules.h"
 
 namespace eroica {
 namespace {
@@ -109,6 +113,38 @@ uint64_t limit(__rlimit_resource resource) {
   return getrlimit(resource, &found) == 0 ? found.rlim_cur : RLIM_INFINITY;
 }
 
+/// Which of the signals that rules ask of can be read here.
+Check check_signals() {
+  const RuleSet rules = standard_rules();
+  const SignalSupply supply = host_signal_supply();
+  std::set<std::string> used;
+  std::map<std::string, std::set<std::string>> lacking;  // by why
+  std::vector<std::string> silent;
+  for (const Rule& rule : rules.rules) {
+    bool lacks = false;
+    for (const RuleSignal& signal : signals_of(rule, supply)) {
+      if (!signal.is_read || signal.state.kind == SignalState::Kind::kNothingThere) continue;
+      used.insert(signal.metric);
+      if (signal.state.why.empty()) continue;
+      lacking[signal.state.why].insert(signal.metric);
+      lacks = true;
+    }
+    if (lacks && !can_speak(rule, supply)) silent.push_back(rule.cause);
+  }
+  size_t count = 0;
+  std::string reasons;
+  for (const auto& [why, metrics] : lacking) {
+    count += metrics.size();
+    reasons += fmt::format("; not {} ({})", fmt::join(metrics, ", "), why);
+  }
+  const std::string found = fmt::format("{} of {} signals that rules ask of this hardware can be read{}",
+                                        used.size() - count, used.size(), reasons);
+  if (lacking.empty()) return {"signals", CheckState::kOk, found, "", ""};
+  const std::string cost =
+      silent.empty() ? "some diagnoses are less sure" : fmt::format("what cannot be said: {}", fmt::join(silent, ", "));
+  return {"signals", CheckState::kLimited, found, cost, "'eroica rules list' says for each rule what it lacks"};
+}
+
 std::vector<Check> all_checks(const DoctorOptions& options) {
   const HostRoots roots;
   const bool is_root = geteuid() == 0;
@@ -125,7 +161,9 @@ std::vector<Check> all_checks(const DoctorOptions& options) {
   checks.push_back(check_processes(roots, is_root));
   checks.push_back(check_clock(roots));
   checks.push_back(check_nvidia(roots, loadable({"libnvidia-ml.so.1"})));
-  checks.push_back(check_amd(roots, loadable({"libamd_smi.so", "librocm_smi64.so"})));
+  checks.push_back(check_amd(
+      roots, loadable({"librocm_smi64.so.1", "librocm_smi64.so.7", "librocm_smi64.so.6", "librocm_smi64.so"})));
+  checks.push_back(check_signals());
   return checks;
 }
 

@@ -88,7 +88,8 @@ int run_env(const EnvOptions& options, Log& log) {
     log.error(folder.error().message);
     return kExitNoOutput;
   }
-  const JobVariables variables{note.job, *folder, traces_in(*folder), kineto_config_in(*folder), probe, note.profiling};
+  const JobVariables variables{note.job, *folder,        traces_in(*folder), kineto_config_in(*folder),
+                               probe,    note.profiling, find_nccl_plugin()};
   Variables all = job_environment(variables, process_environment());
   // Without an agent Kineto would complain on standard error, once a second.
   if (note.profiling && environment_text("KINETO_LOG_LEVEL").empty()) all.emplace_back("KINETO_LOG_LEVEL", kSilent);

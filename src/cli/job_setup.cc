@@ -16,6 +16,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr size_t kMostConfigBytes = 65'536;
+constexpr const char* kNcclPlugin = "libnccl-profiler-eroica.so";
 
 std::optional<double> seconds_of(const std::string& text) {
   double value = 0;
@@ -46,6 +47,15 @@ std::string find_probe(const std::string& named) {
   const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
   for (const fs::path& folder : {bin / ".." / "share" / "eroica" / "probe", fs::path(EROICA_PROBE_DIR)}) {
     if (is_probe(folder)) return fs::canonical(folder, error).string();
+  }
+  return "";
+}
+
+std::string find_nccl_plugin() {
+  std::error_code error;
+  const fs::path bin = fs::read_symlink("/proc/self/exe", error).parent_path();
+  for (const fs::path& path : {bin / ".." / "lib" / "eroica" / kNcclPlugin, bin / "nccl" / kNcclPlugin}) {
+    if (fs::is_regular_file(path, error)) return fs::canonical(path, error).string();
   }
   return "";
 }

@@ -18,6 +18,8 @@ std::string environment_text(const char* name);
 /// The probe's folder: the one that is named, else installed beside this program, or in the source tree that it was
 /// built from. Empty: there is none.
 std::string find_probe(const std::string& named);
+/// NCCL's profiler plugin: installed beside this program, or in the tree that it was built in. Empty: there is none.
+std::string find_nccl_plugin();
 /// Why find_probe() gave nothing.
 std::string no_probe(const std::string& named);
 /// Text of a configuration file of Kineto that keeps the user's own one in force.

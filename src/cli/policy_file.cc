@@ -126,6 +126,12 @@ const std::vector<Choice>& choices() {
        [](const Policy& policy) { return static_cast<size_t>(policy.window.stacks); },
        [](Policy& policy, size_t to) { policy.window.stacks = static_cast<PythonStacks>(to); },
        "every Python call by \"trace\" (costly where Python is hot: see docs/detector.md), or \"off\""},
+      {"window",
+       "gpus",
+       {"driver", "pm_sampling"},
+       [](const Policy& policy) { return static_cast<size_t>(policy.window.gpus); },
+       [](Policy& policy, size_t to) { policy.window.gpus = static_cast<GpuCounters>(to); },
+       "use of GPUs as the \"driver\" tells it, or by \"pm_sampling\" at 10 kHz too (needs rights: see docs/gpus.md)"},
   };
   return all;
 }

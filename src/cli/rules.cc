@@ -5,10 +5,10 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <nlohmann/json.hpp>
-#include <set>
 
 #include "cli/logging.h"
 #include "cli/options.h"
+#include "cli/rule_signals.h"
 #include "cli/rules_source.h"
 #include "cli/text_or_json.h"
 #include "diagnose/nearest_word.h"
@@ -24,19 +24,14 @@ constexpr const char* kExamples =
     "Rules say when a cause is claimed (docs/rules.md). Your own have ids that begin with 'site.'.\n"
     "\n"
     "Examples:\n"
-    "  eroica rules list                             every cause, and the facts that its rule looks at\n"
+    "  eroica rules list                             every cause, the facts that its rule looks at, and which signals\n"
+    "                                                this host cannot supply\n"
     "  eroica rules explain gpu.thermal_throttle     what is required, what speaks for and against it\n"
     "  eroica rules check /etc/eroica/rules/         before they are used with 'eroica analyze --rules'\n"
     "\n"
     "Exit status of check: 0 the rules are fine, 1 they have problems, 64 wrong usage.";
 
 std::string dumped(const Json& json) { return json.dump(2, ' ', false, Json::error_handler_t::replace) + "\n"; }
-
-std::vector<std::string> facts_of(const Rule& rule) {
-  std::set<std::string> facts;
-  for (const EvidenceRule& evidence : rule.evidence) facts.insert(evidence.fact);
-  return {facts.begin(), facts.end()};
-}
 
 Json to_json(const EvidenceRule& evidence) {
   Json json = {{"need", need_name(evidence.need)}, {"fact", evidence.fact}, {"holds", evidence_in_words(evidence)}};
@@ -83,19 +78,34 @@ int check(const RulesOptions& options, Log& log) {
 }
 
 int list(const RuleSet& rules, bool json, Log& log) {
+  const SignalSupply supply = host_signal_supply();
   if (json) {
     Json all = Json::array();
     for (const Rule& rule : rules.rules) {
-      all.push_back({{"cause", rule.cause}, {"title", rule.title}, {"facts", facts_of(rule)}});
+      Json signals = Json::array();
+      for (const RuleSignal& signal : signals_of(rule, supply)) {
+        signals.push_back({{"name", signal.metric}, {"supplied", signal.state.why.empty()}});
+        if (!signal.state.why.empty()) signals.back()["why"] = signal.state.why;
+      }
+      all.push_back(
+          {{"cause", rule.cause}, {"title", rule.title}, {"facts", facts_of(rule)}, {"signals", std::move(signals)}});
     }
     return print(dumped({{"rules", std::move(all)}}), log);
   }
   size_t width = 0;
   for (const Rule& rule : rules.rules) width = std::max(width, rule.cause.size());
   std::string text;
+  const auto add_line = [&](std::string_view front, std::string_view line) {
+    text += fmt::format("{:{}}  {}\n", front, width, line);
+  };
   for (const Rule& rule : rules.rules) {
-    text += fmt::format("{:{}}  {}\n{:{}}  {}\n", rule.cause, width, printable(rule.title), "", width,
-                        fmt::join(facts_of(rule), ", "));
+    add_line(rule.cause, printable(rule.title));
+    add_line("", fmt::format("{}", fmt::join(facts_of(rule), ", ")));
+    std::vector<std::string> absent;
+    for (const RuleSignal& signal : signals_of(rule, supply)) {
+      if (!signal.state.why.empty()) absent.push_back(fmt::format("{} ({})", signal.metric, signal.state.why));
+    }
+    if (!absent.empty()) add_line("", fmt::format("not on this host: {}", fmt::join(absent, ", ")));
   }
   return print(text, log);
 }

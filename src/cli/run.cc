@@ -79,8 +79,8 @@ int run_run(const RunOptions& options, Log& log) {
     log.error(folder.error().message);
     return kExitNoOutput;
   }
-  const JobVariables variables{note.job, folder->sockets(), folder->traces(), folder->kineto_config(),
-                               probe,    note.profiling};
+  const JobVariables variables{note.job, folder->sockets(), folder->traces(),  folder->kineto_config(),
+                               probe,    note.profiling,    find_nccl_plugin()};
   Result<std::unique_ptr<WatchedJob>> job = WatchedJob::make(std::move(*folder), std::move(watch));
   if (!job) {
     log.error(job.error().message);

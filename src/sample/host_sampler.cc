@@ -25,7 +25,7 @@ std::string cgroup_of(const SystemFiles& files, pid_t pid) {
 }  // namespace
 
 std::vector<PlannedSource> host_sources(const SystemFiles& files, const SampledJob& job, ProcessTree& tree,
-                                        std::vector<std::string>& missing) {
+                                        const GpuFeeds& gpus, GpuPlaces& places, std::vector<std::string>& missing) {
   if (!files.exists("/proc/self/schedstat")) missing.emplace_back("waits for CPUs (no schedstat in this kernel)");
   if (!files.exists("/proc/pressure/cpu")) missing.emplace_back("pressure (no /proc/pressure)");
   if (!files.exists("/sys/devices/system/cpu/cpu0/cpufreq")) missing.emplace_back("clocks of CPUs (no cpufreq)");
@@ -34,6 +34,10 @@ std::vector<PlannedSource> host_sources(const SystemFiles& files, const SampledJ
     all.push_back({std::move(source), period_ms * kMs, share});
   };
   add(training_thread_source(files, job), 10, 0.005);
+  for (const std::shared_ptr<GpuFeed>& feed : gpus.counters) {
+    add(gpu_source(files, job, tree, feed, places), 10, 0.03);
+  }
+  if (gpus.fine != nullptr) add(fine_gpu_source(gpus.fine, places), 20, 1);
   add(nic_source(files, job), 20, 0.002);
   add(worker_source(files, tree), 20, 0.001);
   add(rank_process_source(files, job), 50, 0.001);
@@ -49,16 +53,31 @@ std::vector<PlannedSource> host_sources(const SystemFiles& files, const SampledJ
   return all;
 }
 
-HostSampler::HostSampler(SystemFiles files, SampledJob job, std::function<int64_t()> cost_ns)
+HostSampler::HostSampler(SystemFiles files, SampledJob job, std::function<int64_t()> cost_ns, const GpuFeeds& gpus)
     : files_(std::move(files)), job_(std::move(job)), cost_ns_(std::move(cost_ns)), tree_(files_, job_) {
-  for (PlannedSource& plan : host_sources(files_, job_, tree_, missing_)) sources_.push_back({std::move(plan), 0, 0});
+  for (PlannedSource& plan : host_sources(files_, job_, tree_, gpus, places_, missing_)) {
+    sources_.push_back({std::move(plan), 0, 0, 0});
+  }
 }
 
-void HostSampler::read(Due& due, int64_t unix_ns) {
+SourceFindings HostSampler::findings() const {
+  SourceFindings findings;
+  findings.missing = missing_;
+  for (const Due& due : sources_) due.plan.source->add_findings(findings);
+  return findings;
+}
+
+void HostSampler::read(Due& due, int64_t unix_ns, bool last) {
   const int64_t before_ns = cost_ns_();
   log_.at(unix_ns);
-  due.plan.source->sample(log_);
-  const int64_t cost_ns = std::max<int64_t>(0, cost_ns_() - before_ns);
+  if (last) {
+    due.plan.source->finish(log_);
+  } else {
+    due.plan.source->sample(log_);
+  }
+  const int64_t elsewhere_ns = due.plan.source->spent_elsewhere_ns();
+  const int64_t cost_ns =
+      std::max<int64_t>(0, cost_ns_() - before_ns) + elsewhere_ns - std::exchange(due.elsewhere_ns, elsewhere_ns);
   spent_ns_ += cost_ns;
   due.cost_ns = due.next_ns == 0 ? cost_ns : (3 * due.cost_ns + cost_ns) / 4;
   const auto bearable_ns = static_cast<int64_t>(static_cast<double>(due.cost_ns) / due.plan.share);
@@ -70,7 +89,7 @@ int64_t HostSampler::sample(int64_t unix_ns) {
   last_ns_ = unix_ns;
   int64_t next_ns = INT64_MAX;
   for (Due& due : sources_) {
-    if (due.next_ns <= unix_ns) read(due, unix_ns);
+    if (due.next_ns <= unix_ns) read(due, unix_ns, false);
     next_ns = std::min(next_ns, due.next_ns);
   }
   return next_ns;
@@ -78,7 +97,7 @@ int64_t HostSampler::sample(int64_t unix_ns) {
 
 void HostSampler::finish(int64_t unix_ns) {
   last_ns_ = unix_ns;
-  for (Due& due : sources_) read(due, unix_ns);
+  for (Due& due : sources_) read(due, unix_ns, true);
 }
 
 double HostSampler::cost_share() const {

@@ -18,7 +18,8 @@ namespace eroica {
 class HostSampler {
  public:
   /// `cost_ns`: CPU time that the calling thread has used.
-  HostSampler(SystemFiles files, SampledJob job, std::function<int64_t()> cost_ns);
+  /// `gpus`: to be read as well; what they were asked before goes on with them.
+  HostSampler(SystemFiles files, SampledJob job, std::function<int64_t()> cost_ns, const GpuFeeds& gpus = {});
   HostSampler(const HostSampler&) = delete;
   HostSampler& operator=(const HostSampler&) = delete;
 
@@ -40,22 +41,24 @@ class HostSampler {
     double cores = 0;
   };
   [[nodiscard]] std::vector<ForeignUse> foreign(size_t most, double least_cores) const;
-  /// What this machine does not tell.
-  [[nodiscard]] const std::vector<std::string>& missing() const { return missing_; }
+  /// What this machine does not tell, and the GPUs that the ranks use.
+  [[nodiscard]] SourceFindings findings() const;
 
  private:
   struct Due {
     PlannedSource plan;
     int64_t next_ns = 0;
     int64_t cost_ns = 0;  // of a reading, smoothed
+    int64_t elsewhere_ns = 0;
   };
-  void read(Due& due, int64_t unix_ns);
+  void read(Due& due, int64_t unix_ns, bool last);
 
   SystemFiles files_;
   SampledJob job_;
   std::function<int64_t()> cost_ns_;
   SampleLog log_;
   ProcessTree tree_;
+  GpuPlaces places_;
   std::vector<std::string> missing_;
   std::vector<Due> sources_;
   int64_t began_ns_ = 0;

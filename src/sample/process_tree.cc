@@ -77,6 +77,11 @@ void ProcessTree::tell_apart() {
   job_ticks_ = ended_ticks_ + ticks;
 }
 
+const ProcessTree::Process* ProcessTree::find(pid_t pid) const {
+  const auto found = processes_.find(pid);
+  return found == processes_.end() ? nullptr : &found->second;
+}
+
 std::vector<Stranger> ProcessTree::strangers() const {
   const auto ticks_per_s = static_cast<double>(sysconf(_SC_CLK_TCK));
   std::vector<Stranger> strangers;

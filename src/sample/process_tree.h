@@ -38,7 +38,6 @@ class ProcessTree {
   /// Those that used most since the first look, most first.
   [[nodiscard]] std::vector<Stranger> strangers() const;
 
- private:
   struct Process {
     TaskStat stat;
     uint64_t start_cpu_ticks = 0;  ///< at the first look
@@ -46,6 +45,10 @@ class ProcessTree {
     bool of_job = false;
     bool seen = false;
   };
+  /// As it was at the last look; nullptr: it was not there.
+  [[nodiscard]] const Process* find(pid_t pid) const;
+
+ private:
   void tell_apart();
 
   const SystemFiles* files_;

@@ -18,8 +18,9 @@ class SampleLog {
 
   explicit SampleLog(size_t most = kMostSamples) : most_(most) {}
 
-  /// All that follows was seen at this time, which must not be before the last one.
+  /// All that follows was seen at this time, which must not be before the last one of the same series.
   void at(int64_t unix_ns);
+  [[nodiscard]] int64_t now_ns() const { return now_ns_; }
   void level(std::string_view entity, std::string_view metric, std::string_view unit, double value);
   /// By how much a counter grew a second since its last reading, times `scale`. The first one gives 0, one that is less
   /// than the last (it began anew) nothing.

@@ -2,16 +2,29 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "sample/gpu_feed.h"
 #include "sample/process_tree.h"
 #include "sample/sample_log.h"
 #include "sample/sampled_job.h"
 #include "sample/system_files.h"
 
 namespace eroica {
+
+/// What sources found out beside their samples.
+struct SourceFindings {
+  struct Gpu {
+    int32_t index = -1;
+    std::string model;
+  };
+  std::vector<std::string> missing;  ///< what this machine does not tell
+  std::map<int32_t, Gpu> gpus;       ///< that the ranks use
+};
 
 /// Counters that are read together.
 class SampleSource {
@@ -23,6 +36,12 @@ class SampleSource {
 
   /// Reads them once. What cannot be read is left out.
   virtual void sample(SampleLog& log) = 0;
+  /// The same, for the last time; may wait a little for what is under way.
+  virtual void finish(SampleLog& log) { sample(log); }
+  /// CPU time that other threads spent for it so far.
+  [[nodiscard]] virtual int64_t spent_elsewhere_ns() const { return 0; }
+  /// Adds what it found out.
+  virtual void add_findings(SourceFindings& /*findings*/) const {}
 };
 
 /// A source with how often it is read: every `period_ns`, or less often where it would take more than `share` of a
@@ -33,10 +52,19 @@ struct PlannedSource {
   double share = 0;
 };
 
-/// All sources of this machine. `files`, `job` and `tree` must outlive them. Says in `missing` what this machine does
-/// not tell.
+/// What the sources of GPUs tell each other.
+struct GpuPlaces {
+  /// What the job's GPUs are called, by bus_key().
+  std::map<std::string, std::set<std::string>> entities;
+  /// Signals of which finer samples come, of these GPUs.
+  std::set<std::string> fine_gpus;
+  std::set<GpuSignal> fine_signals;
+};
+
+/// All sources of this machine. `files`, `job`, `tree` and `places` must outlive them. Says in `missing` what this
+/// machine does not tell.
 std::vector<PlannedSource> host_sources(const SystemFiles& files, const SampledJob& job, ProcessTree& tree,
-                                        std::vector<std::string>& missing);
+                                        const GpuFeeds& gpus, GpuPlaces& places, std::vector<std::string>& missing);
 
 // One by one, in the files of their names.
 std::unique_ptr<SampleSource> training_thread_source(const SystemFiles& files, const SampledJob& job);
@@ -53,5 +81,8 @@ std::unique_ptr<SampleSource> remote_storage_source(const SystemFiles& files, co
 std::unique_ptr<SampleSource> nic_source(const SystemFiles& files, const SampledJob& job);
 std::unique_ptr<SampleSource> tcp_source(const SystemFiles& files, const SampledJob& job,
                                          std::vector<std::string>& missing);
+std::unique_ptr<SampleSource> gpu_source(const SystemFiles& files, const SampledJob& job, const ProcessTree& tree,
+                                         std::shared_ptr<GpuFeed> feed, GpuPlaces& places);
+std::unique_ptr<SampleSource> fine_gpu_source(std::shared_ptr<GpuFeed> feed, GpuPlaces& places);
 
 }  // namespace eroica

@@ -3,6 +3,7 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -13,6 +14,9 @@ struct SampledRank {
   int32_t rank = -1;
   pid_t pid = -1;
   std::string host;  ///< as the rank calls it: containers and namespaces have names of their own
+  int32_t local_rank = -1;
+  bool on_gpu = false;                                 ///< its framework can compute on GPUs
+  std::map<std::string, std::string> visible_devices;  ///< CUDA_VISIBLE_DEVICES and its like, as far as set
 };
 struct SampledJob {
   std::string machine;  ///< as this machine calls itself

@@ -41,9 +41,16 @@ enum class PythonStacks : uint8_t {
   kOff,    ///< not at all
 };
 
+/// How a window tells how much GPUs were used.
+enum class GpuCounters : uint8_t {
+  kDriver,      ///< as the driver tells
+  kPmSampling,  ///< by the hardware's own sampling as well, in steps of 0.1 ms
+};
+
 /// When a window may be taken.
 struct WindowPolicy {
   PythonStacks stacks = PythonStacks::kTrace;
+  GpuCounters gpus = GpuCounters::kDriver;
   double length_s = 10;
   double tail_s = 5;               ///< steps so long after a window's end are still disturbed by it
   double cooldown_s = 300;         ///< between two windows; one for a job that got worse or blocked may come sooner

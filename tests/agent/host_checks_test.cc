@@ -119,7 +119,7 @@ TEST_F(HostChecks, DevicesWithoutTheirLibrary) {
   expect_advice(check_nvidia(roots_, ""), CheckState::kMissing);
   expect_advice(check_nvidia(roots_, "libnvidia-ml.so.1"), CheckState::kOk);
   expect_advice(check_amd(roots_, ""), CheckState::kMissing);
-  expect_advice(check_amd(roots_, "libamd_smi.so"), CheckState::kOk);
+  expect_advice(check_amd(roots_, "librocm_smi64.so.1"), CheckState::kOk);
 }
 
 TEST(HostCheck, DisksForTraces) {

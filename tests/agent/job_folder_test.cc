@@ -239,5 +239,27 @@ TEST(JobEnvironment, DoesNotGrowWhenItIsSetTwice) {
   }
 }
 
+TEST(JobEnvironment, NcclsPluginIsTheUsersOwnWhereThereIsOne) {
+  std::string users;
+  const Environment environment = [&](const char* name) {
+    return std::string_view(name) == "NCCL_PROFILER_PLUGIN" && !users.empty() ? users.c_str() : nullptr;
+  };
+  JobVariables job{"j", "/s", "/t", "/k", "/probe", true, "/lib/plugin.so"};
+  const auto plugin = [&] {
+    for (const auto& [name, value] : job_environment(job, environment)) {
+      if (name == "NCCL_PROFILER_PLUGIN") return value;
+    }
+    return std::string();
+  };
+  EXPECT_EQ(plugin(), "/lib/plugin.so");
+  users = "inspector";
+  EXPECT_EQ(plugin(), "");
+  users.clear();
+  job.profiling = false;
+  EXPECT_EQ(plugin(), "");
+  job = {"j", "/s", "/t", "/k", "/probe", true};
+  EXPECT_EQ(plugin(), "");
+}
+
 }  // namespace
 }  // namespace eroica::testing

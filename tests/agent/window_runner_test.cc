@@ -6,7 +6,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <cstring>
 #include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "agent/nccl_ring.h"
 
 namespace eroica::testing {
 namespace {
@@ -108,6 +113,39 @@ TEST_F(WindowRunnerTest, BesideTheJobsOwnProfilerNobodyWaitsForATrace) {
   ASSERT_TRUE(taken);
   ASSERT_EQ(taken->notes.size(), 1);
   EXPECT_THAT(taken->notes[0], HasSubstr("rank 1 has no trace: the job's own profiler is running"));
+}
+
+/// Leaves a plugin's ring with one record of each of these times.
+void write_ring(const std::string& folder, const std::string& owner, int64_t rank, std::vector<int64_t> times) {
+  const nccl::Header header{.magic = nccl::kMagic, .rank = rank, .epoch = 1, .taken = times.size(), .lost = 2};
+  std::string bytes(nccl::kRecordsAt, '\0');
+  std::memcpy(bytes.data(), &header, sizeof header);
+  for (const int64_t at_ns : times) {
+    nccl::Record record{.epoch = 1, .kind = nccl::Kind::kCollective, .start_unix_ns = at_ns, .duration_ns = 5};
+    record.check = check_of(record);
+    bytes.append(reinterpret_cast<const char*>(&record), sizeof record);
+  }
+  std::ofstream(nccl_socket_in(folder, owner)) << "";  // in place of its socket
+  std::ofstream(nccl_ring_in(folder, owner), std::ios::binary) << bytes;
+}
+
+TEST_F(WindowRunnerTest, WhatNcclToldStandsInTheBundle) {
+  WindowRunner runner = this->runner(PythonStacks::kTrace);
+  std::optional<WindowTaken> taken;
+  write_ring(folder_, "100-ab", 0, {now_ns_ - kSecond});        // of an earlier window
+  write_ring(folder_, "101-ab", 1, {now_ns_ + 20 * kSecond});   // of this one
+  write_ring(folder_, "102-ab", 7, {now_ns_ + 20 * kSecond});   // of no rank of the window
+  write_ring(folder_, "103-ab", -1, {now_ns_ + 20 * kSecond});  // of nobody knows whom
+  take(runner, 1000, taken);
+  ASSERT_TRUE(taken);
+  std::ifstream file(taken->folder + "/bundle.json");
+  const std::string bundle((std::istreambuf_iterator<char>(file)), std::istreambuf_iterator<char>());
+  EXPECT_THAT(bundle, HasSubstr(R"("nccl": "nccl-rank1.json")"));
+  EXPECT_THAT(bundle, Not(HasSubstr("nccl-rank0.json")));
+  EXPECT_TRUE(std::filesystem::exists(taken->folder + "/nccl-rank1.json"));
+  EXPECT_FALSE(std::filesystem::exists(taken->folder + "/nccl-rank7.json"));
+  ASSERT_EQ(taken->notes.size(), 1);
+  EXPECT_EQ(taken->notes[0], "of rank 1, 2 events of NCCL were lost");
 }
 
 }  // namespace

@@ -1,6 +1,8 @@
 """`eroica rules`, and rules of the operator's own."""
 
 import json
+import os
+from pathlib import Path
 
 import pytest
 
@@ -59,7 +61,42 @@ def test_list(eroica, tmp_path):
     assert "gpu.thermal_throttle" in text and "site.fan" in text
     rules = json.loads(eroica("rules", "list", "--rules", tmp_path, "--format", "json").stdout)["rules"]
     assert [r["cause"] for r in rules] == sorted(r["cause"] for r in rules)
-    assert {"cause": "site.fan", "title": "Fan is off", "facts": ["gpu.temperature"]} in rules
+    (own,) = [rule for rule in rules if rule["cause"] == "site.fan"]
+    assert (own["title"], own["facts"]) == ("Fan is off", ["gpu.temperature"])
+    assert [signal["name"] for signal in own["signals"]] == ["gpu.temperature"]
+
+
+def test_list_says_what_this_host_cannot_supply(eroica):
+    rules = {rule["cause"]: rule for rule in json.loads(eroica("rules", "list", "--format", "json").stdout)["rules"]}
+    for rule in rules.values():
+        assert {signal["name"] for signal in rule["signals"]} <= set(rule["facts"])
+        for signal in rule["signals"]:
+            assert signal["supplied"] == ("why" not in signal)
+    (gc,) = [signal for signal in rules["python.gc_pause"]["signals"] if signal["name"] == "python.gc"]
+    assert gc == {"name": "python.gc", "supplied": False, "why": "nothing reads it yet"}
+    assert "not on this host: " in eroica("rules", "list").stdout
+
+
+STAND_INS = Path(os.environ.get("EROICA") or Path(__file__).resolve().parents[2] / "build/release/eroica").parent / "stand_in"
+
+
+@pytest.mark.skipif(not STAND_INS.is_dir(), reason="no stand-ins were built")
+def test_list_asks_the_gpus(eroica, tmp_path):
+    (tmp_path / "gpus").write_text("device GPU-1 00000000:17:00.0 NVIDIA H100\nset celsius 0 50\n")
+    environment = {"LD_LIBRARY_PATH": str(STAND_INS / "nvml"), "EROICA_STAND_IN": str(tmp_path / "gpus")}
+    answer = json.loads(eroica("rules", "list", "--format", "json", env=environment).stdout)
+    signals = {signal["name"]: signal for rule in answer["rules"] for signal in rule["signals"]}
+    assert signals["gpu.temperature"]["supplied"]
+    assert signals["gpu.sm_clock"] == {"name": "gpu.sm_clock", "supplied": False, "why": "these GPUs do not tell it"}
+
+
+@pytest.mark.skipif(not STAND_INS.is_dir(), reason="no stand-ins were built")
+def test_gpus_that_hang_hold_nothing_up(eroica, tmp_path):
+    (tmp_path / "gpus").write_text("device GPU-1 00000000:17:00.0 NVIDIA H100\nhang nvmlDeviceGetCount_v2\n")
+    environment = {"LD_LIBRARY_PATH": str(STAND_INS / "nvml"), "EROICA_STAND_IN": str(tmp_path / "gpus")}
+    result = eroica("rules", "list", env=environment)
+    assert result.returncode == 0
+    assert "gpu.temperature (nvmlDeviceGetCount_v2 does not come back)" in result.stdout
 
 
 def test_explain(eroica):

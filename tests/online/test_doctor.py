@@ -10,7 +10,7 @@ import pytest
 from live_job import EROICA, PYTHON, needs_torch
 
 NAMES = ["torch", "trace_disk", "limits", "socket_queue", "ptrace", "perf_events", "cgroup", "pressure", "processes",
-         "clock", "nvidia", "amd"]
+         "clock", "nvidia", "amd", "signals"]
 
 
 def doctor(*options, jobs="/tmp", timeout=180):

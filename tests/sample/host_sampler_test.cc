@@ -258,7 +258,7 @@ TEST(HostSampler, AnEmptyMachineTellsNothingAndSaysSo) {
   sampler.sample(kBegin);
   sampler.finish(kBegin + kSecond);
   EXPECT_EQ(sampler.count(), 0u);
-  EXPECT_THAT(sampler.missing(), ::testing::Not(::testing::IsEmpty()));
+  EXPECT_THAT(sampler.findings().missing, ::testing::Not(::testing::IsEmpty()));
 }
 
 TEST(SampleLog, WhatItWritesIsReadAlike) {
