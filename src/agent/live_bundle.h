@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/bundle.h"
 #include "trace/trace.h"
 
 namespace eroica {
@@ -23,6 +24,7 @@ struct LiveBundle {
     std::string trace;  ///< a name in the bundle's folder; empty: none
     std::map<std::string, std::string> labels;
     std::map<std::string, std::string> env;
+    WindowEdges edges;
   };
   std::vector<Rank> ranks;               ///< ascending
   std::string machine;                   ///< that the ranks' hosts are parts of, where they have names of their own

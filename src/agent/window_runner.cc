@@ -19,7 +19,7 @@
 namespace eroica {
 namespace {
 
-constexpr size_t kMostEdges = 10'000;
+constexpr size_t kMostGroups = 10'000;  // that an edge of a rank tells of
 // Where every function call of busy Python is an event. Ordinary ranks write 3 to 25 MB a second.
 constexpr double kHotBytesPerSecond = 40e6;
 constexpr double kHotBytes = 100e6;
@@ -128,7 +128,12 @@ void WindowRunner::reply(int32_t rank, const ReplyMessage& reply) {
 
 void WindowRunner::edge(int32_t rank, const EdgeMessage& edge) {
   if (!window_ || edge.window != window_->plan().id) return;
-  if (edges_.size() < kMostEdges) edges_.push_back(edge.json);
+  std::optional<WindowEdge>& known = edge.end ? edges_[rank].end : edges_[rank].start;
+  if (!known) {
+    known = edge.read;
+  } else if (known->groups.size() + edge.read.groups.size() <= kMostGroups) {  // the next part
+    known->groups.insert(known->groups.end(), edge.read.groups.begin(), edge.read.groups.end());
+  }
   if (!edge.end && edge.job_profiles) window_->failed(rank, "the job's own profiler is running");
 }
 
@@ -208,12 +213,10 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
       if (!hello.cuda.empty()) entry.labels["cuda"] = hello.cuda;
       entry.env = hello.env;
     }
+    entry.edges = std::move(edges_[number]);
     bundle.ranks.push_back(std::move(entry));
   }
   if (!write_text(folder_ + "/bundle.json", bundle_json(bundle))) notes_.emplace_back("bundle.json cannot be written");
-  std::string edges = "[";
-  for (const std::string& edge : edges_) edges += (edges.size() > 1 ? ",\n" : "") + edge;
-  if (!write_text(folder_ + "/edges.json", edges + "]\n")) notes_.emplace_back("edges.json cannot be written");
 }
 
 std::optional<WindowTaken> WindowRunner::tick(const RankTable& ranks, int64_t now_unix_ns) {

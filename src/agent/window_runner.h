@@ -1,5 +1,6 @@
 #pragma once
 
+#include <map>
 #include <memory>
 #include <optional>
 #include <set>
@@ -66,7 +67,7 @@ class WindowRunner {
   DetectorEvent cause_;
   bool told_rest_ = false;
   int64_t step_at_end_ = -1;  // the last one of any rank when the window ended
-  std::vector<std::string> edges_;
+  std::map<int32_t, WindowEdges> edges_;
   std::vector<std::string> notes_;
 };
 

@@ -201,6 +201,8 @@ class Decoder {
       fail("step_source is unknown");
     } else {
       pattern_.step_source = static_cast<StepSource>(message_.step_source());
+      // Patterns of before the field existed.
+      pattern_.steps_numbered = message_.steps_numbered() || pattern_.step_source == StepSource::kProfilerStep;
     }
     pattern_.step_note = clean(message_.step_note());
     read_counts(message_.budget_ns(), pattern_.budget, "budget_ns");

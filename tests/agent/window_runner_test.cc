@@ -8,6 +8,8 @@
 
 #include <filesystem>
 
+#include "trace/bundle.h"
+
 namespace eroica::testing {
 namespace {
 
@@ -101,13 +103,37 @@ TEST_F(WindowRunnerTest, BesideTheJobsOwnProfilerNobodyWaitsForATrace) {
   for (const int32_t rank : {0, 1}) {
     ASSERT_FALSE(runner.configuration_for(rank, now_ns_).empty());
     runner.armed(rank);
-    runner.edge(rank, {rank, id, false, rank == 1, "{}"});
+    runner.edge(rank, {rank, id, false, rank == 1, {}});
   }
   write(id, 0, 1000);
   const std::optional<WindowTaken> taken = runner.tick(ranks_, runner.plan().end_unix_ns);
   ASSERT_TRUE(taken);
   ASSERT_EQ(taken->notes.size(), 1);
   EXPECT_THAT(taken->notes[0], HasSubstr("rank 1 has no trace: the job's own profiler is running"));
+}
+
+TEST_F(WindowRunnerTest, WhatTheProbesReadAtTheEdgesIsInTheBundle) {
+  WindowRunner runner = this->runner(PythonStacks::kTrace);
+  ASSERT_TRUE(runner.begin(ranks_, 3, {}, now_ns_));
+  const WindowPlan plan = runner.plan();
+  for (const int32_t rank : {0, 1}) write(plan.id, rank, 1000);
+  runner.edge(1, {1, plan.id, false, false, {plan.start_unix_ns, 7, 5, {{"0", 12, 11}}}});
+  runner.edge(1, {1, plan.id, false, false, {plan.start_unix_ns, 7, 5, {{"tp", 3, 3}}}});
+  runner.edge(1, {1, plan.id, true, false, {plan.end_unix_ns, 17, 6, {}}});
+  runner.edge(1, {1, "another", true, false, {1, 1, 1, {}}});
+  const std::optional<WindowTaken> taken = runner.tick(ranks_, plan.end_unix_ns);
+  ASSERT_TRUE(taken);
+  const Result<InputSet> inputs = discover({taken->folder}, {});
+  ASSERT_TRUE(inputs);
+  ASSERT_EQ(inputs->ranks.size(), 2U);
+  EXPECT_FALSE(inputs->ranks[0].edges.start || inputs->ranks[0].edges.end);
+  const WindowEdges& edges = inputs->ranks[1].edges;
+  ASSERT_TRUE(edges.start && edges.end);
+  EXPECT_EQ(edges.start->step, 7);
+  ASSERT_EQ(edges.start->groups.size(), 2U);
+  EXPECT_EQ(edges.start->groups[1].group, "tp");
+  EXPECT_EQ(edges.start->groups[0].last_completed, 11);
+  EXPECT_EQ(edges.end->unix_ns, plan.end_unix_ns);
 }
 
 }  // namespace

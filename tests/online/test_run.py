@@ -1,6 +1,7 @@
 """`eroica run` around a real job."""
 
 import glob
+import json
 import os
 import signal
 import subprocess
@@ -159,13 +160,21 @@ after_steps = 60
 """
 
 
-def test_a_window_of_the_healthy_job(run):
-    job = run(policy=BASELINE)
+def test_a_window_of_the_healthy_job(run, tmp_path):
+    job = run(policy=BASELINE, options=["--keep", str(tmp_path / "kept")])
     job.until(lambda: "the healthy window is taken" in job.stderr() or job.diagnoses(), "a window")
     errors = job.stderr()
     assert "profiling 2 ranks for 3.0 s, to compare later windows with" in errors
     assert "from inside" not in errors and "no trace" not in errors, errors
     assert job.stop() == 0
+    (bundle,) = (tmp_path / "kept").glob("*-window-1")
+    ranks = json.loads((bundle / "bundle.json").read_text())["ranks"]
+    done = subprocess.run([EROICA, "analyze", str(bundle), "--format", "json"], capture_output=True, text=True)
+    for rank in json.loads(done.stdout)["profile"]["steps"]["ranks"]:
+        edges = ranks[rank["rank"]]["edges"]
+        numbers = [step["number"] for step in rank["steps"]]
+        assert numbers[0] == edges["start"]["step"] + 1, "steps are numbered as the job does"
+        assert edges["end"]["step"] in numbers[-2:]
 
 
 def test_where_kineto_asks_nobody_ranks_profile_themselves(run):
