@@ -12,13 +12,13 @@
 #include <filesystem>
 #include <utility>
 
+#include "agent/own_file.h"
 #include "agent/this_thread.h"
 #include "base/rank_list.h"
 #include "base/words.h"
 #include "cli/kept_windows.h"
 #include "cli/live_analysis.h"
 #include "cli/logging.h"
-#include "cli/output.h"
 #include "report/json.h"
 #include "report/text_sections.h"
 
@@ -303,8 +303,8 @@ std::string LiveReport::write_results(const std::string& window, const std::stri
   const std::string text_path = fmt::format("{}/{}.txt", options_.results, window);
   std::error_code error;
   fs::create_directory(options_.results, error);
-  Status written = write_file(text_path, text);
-  if (written) written = write_file(path, json);
+  Status written = write_own_file(text_path, text);
+  if (written) written = write_own_file(path, json);
   if (!written) {
     say(written.error().message);
     return "";
