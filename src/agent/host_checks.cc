@@ -155,7 +155,10 @@ Check check_perf(const HostRoots& roots, bool works) {
 
 Check check_ptrace(const HostRoots& roots, bool works, bool is_root, const std::string& py_spy) {
   const int64_t scope = integer_in(roots.proc + "/sys/kernel/yama/ptrace_scope").value_or(0);
-  const std::string lost = "Python stacks come from inside the job alone: exact ones, that cost more, or none";
+  const std::string lost =
+      "Python stacks come from inside the job alone (stacks = \"trace\"); with \"sample\", and for ranks too busy to "
+      "be "
+      "traced, there are none";
   if (!works || scope >= 3) {
     return {"ptrace", CheckState::kLimited, fmt::format("ptrace is refused (kernel.yama.ptrace_scope = {})", scope),
             lost,

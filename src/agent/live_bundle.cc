@@ -34,6 +34,7 @@ std::string bundle_json(const LiveBundle& bundle) {
     if (rank.gpu >= 0) entry["gpu"] = rank.gpu;
     if (rank.pid >= 0) entry["pid"] = rank.pid;
     if (!rank.trace.empty()) entry["trace"] = rank.trace;
+    if (!rank.stacks.empty()) entry["stacks"] = rank.stacks;
     Json labels = Json::object();
     for (const auto& [name, value] : rank.labels) labels[name] = value;
     if (!rank.env.empty()) labels["env"] = rank.env;

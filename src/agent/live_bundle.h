@@ -21,7 +21,8 @@ struct LiveBundle {
     std::string host;
     int32_t gpu = -1;
     int64_t pid = -1;
-    std::string trace;  ///< a name in the bundle's folder; empty: none
+    std::string trace;   ///< a name in the bundle's folder; empty: none
+    std::string stacks;  ///< the same
     std::map<std::string, std::string> labels;
     std::map<std::string, std::string> env;
     WindowEdges edges;

@@ -15,6 +15,7 @@
 #include <memory>
 
 #include "agent/live_bundle.h"
+#include "base/rank_list.h"
 
 namespace eroica {
 namespace {
@@ -23,6 +24,7 @@ constexpr size_t kMostGroups = 10'000;  // that an edge of a rank tells of
 // Where every function call of busy Python is an event. Ordinary ranks write 3 to 25 MB a second.
 constexpr double kHotBytesPerSecond = 40e6;
 constexpr double kHotBytes = 100e6;
+constexpr double kLeastS = 0.5;
 constexpr std::string_view kFront = "rank";
 constexpr std::string_view kComplete = ".json";
 constexpr std::string_view kSamples = "samples.json";
@@ -78,15 +80,24 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
     folder_ = traces_ + "/" + id;
   } while (mkdir(folder_.c_str(), 0700) != 0 && errno == EEXIST);
   if (access(folder_.c_str(), W_OK) != 0) return false;
+  edges_.clear();
+  notes_.clear();
+  for (const int32_t rank : present) {
+    const auto rate = bytes_per_second_.find(rank);
+    const double most_s = rate == bytes_per_second_.end() ? length_s : policy_.most_mb * 1e6 / rate->second;
+    if (most_s >= length_s) continue;
+    length_s = std::max(most_s, std::min(kLeastS, length_s));
+    notes_.push_back(fmt::format("the window is {:.1f} s long, since rank {} writes {:.0f} MB a second (most_mb)",
+                                 length_s, rank, rate->second * 1e-6));
+  }
   window_.emplace(plan_window(id, now_unix_ns, length_s), present);
   cause_ = cause;
   told_rest_ = false;
   step_at_end_ = -1;
-  edges_.clear();
-  notes_.clear();
   const WindowPlan& plan = window_->plan();
   sampler_ =
       std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples));
+  begin_sampling_stacks(ranks, present);
   for (const int32_t number : present) {
     const LiveRank& rank = ranks.all().at(number);
     tell(rank, encode_window(id, plan.start_unix_ns, plan.end_unix_ns));
@@ -94,6 +105,31 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
     if (!rank.hello.profile) window_->failed(number, "its torch cannot be profiled from outside, nor from inside");
   }
   return true;
+}
+
+void WindowRunner::begin_sampling_stacks(const RankTable& ranks, const std::vector<int32_t>& present) {
+  std::vector<StackSampler::Target> targets;
+  std::vector<int32_t> spared;
+  std::vector<int32_t> without;
+  for (const int32_t number : present) {
+    if (policy_.stacks == PythonStacks::kOff || with_stack(number)) continue;
+    const pid_t pid = ranks.all().at(number).pid;
+    std::string py_spy = find_py_spy(program_of(pid));
+    if (hot_.contains(number)) spared.push_back(number);
+    if (py_spy.empty()) {
+      without.push_back(number);
+    } else {
+      targets.push_back({number, pid, std::move(py_spy)});
+    }
+  }
+  if (!spared.empty()) {
+    notes_.push_back(fmt::format("{}: Python is too busy there for every call to be traced", rank_list(spared)));
+  }
+  if (!without.empty()) {
+    notes_.push_back(
+        fmt::format("{}: profiled without Python stacks, since py-spy is not installed", rank_list(without)));
+  }
+  if (!targets.empty()) stack_sampler_ = std::make_unique<StackSampler>(folder_, window_->plan(), std::move(targets));
 }
 
 std::string WindowRunner::configuration_for(int32_t rank, int64_t now_unix_ns) const {
@@ -165,17 +201,22 @@ void WindowRunner::look_for_files(int64_t now_unix_ns) {
 void WindowRunner::look_for_hot_ranks() {
   const double length_s = static_cast<double>(window_->plan().end_unix_ns - window_->plan().start_unix_ns) * 1e-9;
   for (const auto& [rank, state] : window_->ranks()) {
-    if (hot_.contains(rank)) {
-      notes_.push_back(
-          fmt::format("rank {} was profiled without Python stacks: its Python is too busy for them", rank));
-    }
     const auto bytes = static_cast<double>(state.bytes);
     if (!with_stack(rank) || bytes < kHotBytes || bytes < kHotBytesPerSecond * length_s) continue;
     hot_.insert(rank);
+    bytes_per_second_.erase(rank);
     notes_.push_back(fmt::format(
-        "rank {} wrote {:.0f} MB in a window of {:.1f} s, since its Python is busy: from the next one on it is "
-        "profiled without Python stacks",
+        "rank {} wrote {:.0f} MB in a window of {:.1f} s, since its Python is busy: from the next one on its stacks "
+        "are sampled, or left out where they cannot be",
         rank, bytes * 1e-6, length_s));
+  }
+}
+
+/// What ranks wrote tells what they will write, but for those that are profiled in another way from now on.
+void WindowRunner::learn_rates() {
+  const double length_s = static_cast<double>(window_->plan().end_unix_ns - window_->plan().start_unix_ns) * 1e-9;
+  for (const auto& [rank, state] : window_->ranks()) {
+    if (state.bytes > 0) bytes_per_second_[rank] = static_cast<double>(state.bytes) / length_s;
   }
 }
 
@@ -196,9 +237,13 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
   }
   bundle.not_sampled = std::move(samples.missing);
   notes_.insert(notes_.end(), samples.notes.begin(), samples.notes.end());
+  StackSampler::Outcome stacks = stack_sampler_ ? stack_sampler_->finish() : StackSampler::Outcome();
+  stack_sampler_.reset();
+  notes_.insert(notes_.end(), stacks.notes.begin(), stacks.notes.end());
   for (const auto& [number, state] : window_->ranks()) {
     LiveBundle::Rank entry;
     entry.rank = number;
+    if (const auto found = stacks.files.find(number); found != stacks.files.end()) entry.stacks = found->second;
     if (state.phase == RankPhase::kWritten) {
       entry.trace = state.path.substr(folder_.size() + 1);
     } else {
@@ -227,11 +272,12 @@ std::optional<WindowTaken> WindowRunner::tick(const RankTable& ranks, int64_t no
     look_for_files(now_unix_ns);
   }
   window_->tick(now_unix_ns);
-  if (!window_->done()) return std::nullopt;
+  if (!window_->done() || (stack_sampler_ && !stack_sampler_->done())) return std::nullopt;
+  learn_rates();
   look_for_hot_ranks();
   write_bundle(ranks);
   const bool goes_on = step_at_end_ >= 0 && ranks.last_step() > step_at_end_;
-  WindowTaken taken{*std::move(window_), std::move(folder_), std::move(cause_), -1, std::move(notes_), goes_on};
+  WindowTaken taken{*std::move(window_), std::move(folder_), std::move(cause_), -1, {}, std::move(notes_), goes_on};
   window_.reset();
   return taken;
 }

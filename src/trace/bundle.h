@@ -62,6 +62,7 @@ struct RankInput {
   int32_t gpu = -1;
   int64_t pid = -1;
   std::string trace_path;                     ///< empty: the rank wrote none
+  std::string stacks_path;                    ///< sampled Python functions that belong to the trace; empty: none
   std::map<std::string, std::string> labels;  ///< as a host's
   WindowEdges edges;
 };

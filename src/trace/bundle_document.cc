@@ -309,6 +309,7 @@ class Reader {
       rank.rank.pid = pid->whole_number(-1, std::numeric_limits<int64_t>::max());
     }
     if (const auto trace = node.find("trace")) rank.trace = read_file(*trace);
+    if (const auto stacks = node.find("stacks")) rank.stacks = read_file(*stacks);
     rank.rank.labels = read_labels(node);
     if (const auto edges = node.find("edges")) {
       if (const auto edge = edges->find("start")) rank.rank.edges.start = read_edge(*edge);

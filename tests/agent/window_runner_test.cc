@@ -13,11 +13,14 @@
 namespace eroica::testing {
 namespace {
 
+using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr int64_t kSecond = 1'000'000'000;
+constexpr pid_t kNoPid = 1 << 25;  // beyond what the kernel gives
 
 /// A job of two ranks whose files the test writes.
 class WindowRunnerTest : public ::testing::Test {
@@ -25,6 +28,7 @@ class WindowRunnerTest : public ::testing::Test {
   void SetUp() override {
     folder_ = ::testing::TempDir() + "wrXXXXXX";
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    setenv("PATH", folder_.c_str(), 1);  // where there is no py-spy
     Result<DatagramSocket> bound = DatagramSocket::bind(folder_ + "/probe", kMostProbeBytes);
     ASSERT_TRUE(bound);
     socket_.emplace(std::move(bound.value()));
@@ -34,12 +38,17 @@ class WindowRunnerTest : public ::testing::Test {
       hello.world_size = 2;
       hello.kineto_daemon = true;
       hello.profile = true;
-      ranks_.hello(hello, 100 + number, fmt::format("{}-ab", 100 + number), false, 1);
+      ranks_.hello(hello, kNoPid + number, fmt::format("{}-ab", 100 + number), false, 1);
     }
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  WindowRunner runner(PythonStacks stacks) { return {"job", folder_, folder_, *socket_, stacks}; }
+  WindowRunner runner(PythonStacks stacks, double most_mb = 1000) {
+    WindowPolicy policy;
+    policy.stacks = stacks;
+    policy.most_mb = most_mb;
+    return {"job", folder_, folder_, *socket_, policy};
+  }
 
   void write(const std::string& window, int32_t rank, off_t bytes) const {
     const std::string path = fmt::format("{}/{}/rank{}_{}.json", folder_, window, rank, 100 + rank);
@@ -92,8 +101,31 @@ TEST_F(WindowRunnerTest, ARankWithBusyPythonIsSparedItsStacks) {
   EXPECT_THAT(told[0], HasSubstr("PROFILE_WITH_STACK=true\n"));
   EXPECT_THAT(told[1], HasSubstr("PROFILE_WITH_STACK=false\n"));
   ASSERT_TRUE(taken);
-  ASSERT_EQ(taken->notes.size(), 1);
-  EXPECT_THAT(taken->notes[0], HasSubstr("rank 1 was profiled without Python stacks"));
+  EXPECT_THAT(taken->notes, ElementsAre("rank 1: Python is too busy there for every call to be traced",
+                                        "rank 1: profiled without Python stacks, since py-spy is not installed"));
+}
+
+TEST_F(WindowRunnerTest, ARankThatWroteTooMuchGetsAShorterWindow) {
+  WindowRunner runner = this->runner(PythonStacks::kOff, 100);
+  std::optional<WindowTaken> taken;
+  take(runner, 600'000'000, taken);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->window.plan().end_unix_ns - taken->window.plan().start_unix_ns, 3 * kSecond);
+  EXPECT_THAT(taken->notes, IsEmpty());
+  take(runner, 1000, taken);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->window.plan().end_unix_ns - taken->window.plan().start_unix_ns, kSecond / 2);
+  EXPECT_THAT(taken->notes, ElementsAre("the window is 0.5 s long, since rank 1 writes 200 MB a second (most_mb)"));
+  take(runner, 1000, taken);
+  EXPECT_EQ(taken->window.plan().end_unix_ns - taken->window.plan().start_unix_ns, 3 * kSecond);
+}
+
+TEST_F(WindowRunnerTest, StacksThatCannotBeSampledAreLeftOut) {
+  WindowRunner runner = this->runner(PythonStacks::kSample);
+  std::optional<WindowTaken> taken;
+  EXPECT_THAT(take(runner, 602'000'000, taken), Each(HasSubstr("PROFILE_WITH_STACK=false\n")));
+  ASSERT_TRUE(taken);
+  EXPECT_THAT(taken->notes, ElementsAre("ranks 0-1: profiled without Python stacks, since py-spy is not installed"));
 }
 
 TEST_F(WindowRunnerTest, BesideTheJobsOwnProfilerNobodyWaitsForATrace) {
