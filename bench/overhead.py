@@ -254,7 +254,7 @@ def main():
     parser.add_argument("--dry-run", action="store_true")
     options = parser.parse_args()
     result = {"always_on": [always_on(options.python, ranks, options.steps) for ranks in (2, 4)], "idle": idle_agent()}
-    result["windows"] = [windows(options.python, stacks, calls, options.windows) for stacks, calls in (("trace", 0), ("trace", 500), ("off", 0))]
+    result["windows"] = [windows(options.python, stacks, calls, options.windows) for stacks, calls in (("trace", 0), ("trace", 500), ("sample", 0), ("off", 0))]
     setting.save("overhead", result)
     text = text_of(result)
     print(text)

@@ -62,6 +62,9 @@ const nlohmann::json& part(const nlohmann::json& object, const char* key) {
   return value != nullptr && value->is_object() ? *value : kNothing;
 }
 
+/// What is below 0 is not known.
+Json known(double value) { return value < 0 ? Json(nullptr) : Json(value); }
+
 }  // namespace
 
 std::string_view job_state_name(JobState state) { return name_of(kStates, state); }
@@ -138,6 +141,10 @@ std::string encode_answer(const JobStatus& status) {
                {"window", {{"id", status.window}, {"stage", window_stage_name(status.stage)}}},
                {"windows", status.windows},
                {"profiled_s", status.profiled_s},
+               {"interference_ms", known(status.interference_ms)},
+               {"probe_us_per_step", known(status.cost.probe_us_per_step)},
+               {"probe_percent", known(status.cost.probe_percent)},
+               {"watcher_percent", known(status.cost.watcher_percent)},
                {"dropped", status.dropped},
                {"refused", status.refused},
                {"diagnoses", status.diagnoses}};
@@ -176,6 +183,10 @@ std::optional<JobStatus> decode_status(std::string_view packet) {
   status.stage = named(kStages, text(window, "stage"));
   status.windows = integer(*json, "windows", 0);
   status.profiled_s = number(*json, "profiled_s", 0);
+  status.interference_ms = number(*json, "interference_ms", -1);
+  status.cost.probe_us_per_step = number(*json, "probe_us_per_step", -1);
+  status.cost.probe_percent = number(*json, "probe_percent", -1);
+  status.cost.watcher_percent = number(*json, "watcher_percent", -1);
   status.dropped = integer(*json, "dropped", 0);
   status.refused = integer(*json, "refused", 0);
   status.diagnoses = integer(*json, "diagnoses", 0);

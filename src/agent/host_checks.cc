@@ -13,6 +13,8 @@
 #include <string_view>
 #include <system_error>
 
+#include "sample/cgroup_text.h"
+
 namespace eroica {
 namespace {
 
@@ -53,19 +55,6 @@ bool exists(const std::string& path) {
   return fs::exists(path, error);
 }
 
-/// The path of this process's group: of v2, or of v1's controller of CPU time. Empty: none.
-std::string group_of(const std::string& table, bool is_v2) {
-  std::istringstream lines(table);
-  for (std::string line; std::getline(lines, line);) {
-    const size_t first = line.find(':');
-    const size_t second = first == std::string::npos ? first : line.find(':', first + 1);
-    if (second == std::string::npos) continue;
-    const std::string controllers = "," + line.substr(first + 1, second - first - 1) + ",";
-    if (is_v2 ? controllers == ",," : controllers.find(",cpu,") != std::string::npos) return line.substr(second + 1);
-  }
-  return "";
-}
-
 }  // namespace
 
 std::string_view check_state_name(CheckState state) {
@@ -83,11 +72,13 @@ Check check_cgroup(const HostRoots& roots) {
     return {check.name, CheckState::kMissing, "no control groups are mounted", lost, "mount " + mount + " here"};
   }
   check.found = is_v2 ? "version 2" : "version 1";
-  const std::string group = group_of(contents(roots.proc + "/self/cgroup").value_or(""), is_v2);
-  const std::string controller = is_v2 ? "" : exists(mount + "/cpu,cpuacct") ? "/cpu,cpuacct" : "/cpu";
-  // Within a container its own group is often the root of what is mounted.
-  for (const std::string& path :
-       {fmt::format("{}{}{}/cpu.stat", mount, controller, group), fmt::format("{}{}/cpu.stat", mount, controller)}) {
+  const std::string point = is_v2 ? mount : mount + (exists(mount + "/cpu,cpuacct") ? "/cpu,cpuacct" : "/cpu");
+  const std::vector<CgroupMount> mounts = {{is_v2 ? "" : "cpu", "/", point}};
+  const std::string groups = contents(roots.proc + "/self/cgroup").value_or("");
+  std::vector<std::string> folders = cgroup_folders(mounts, parse_cgroup_membership(groups), "cpu").folders;
+  folders.push_back(point);  // within a container its own group is often the root of what is mounted
+  for (const std::string& folder : folders) {
+    const std::string path = folder + "/cpu.stat";
     const std::optional<std::string> stat = contents(path);
     if (stat && stat->find("nr_throttled") != std::string::npos) {
       check.found += ", throttling is counted in " + path;
@@ -164,7 +155,10 @@ Check check_perf(const HostRoots& roots, bool works) {
 
 Check check_ptrace(const HostRoots& roots, bool works, bool is_root, const std::string& py_spy) {
   const int64_t scope = integer_in(roots.proc + "/sys/kernel/yama/ptrace_scope").value_or(0);
-  const std::string lost = "Python stacks come from inside the job alone: exact ones, that cost more, or none";
+  const std::string lost =
+      "Python stacks come from inside the job alone (stacks = \"trace\"); with \"sample\", and for ranks too busy to "
+      "be "
+      "traced, there are none";
   if (!works || scope >= 3) {
     return {"ptrace", CheckState::kLimited, fmt::format("ptrace is refused (kernel.yama.ptrace_scope = {})", scope),
             lost,

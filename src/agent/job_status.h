@@ -4,6 +4,8 @@
 #include <string>
 #include <vector>
 
+#include "agent/watch_cost.h"
+
 namespace eroica {
 
 enum class JobState : uint8_t {
@@ -52,6 +54,8 @@ struct JobStatus {
   WindowStage stage = WindowStage::kNone;
   int64_t windows = 0;  ///< taken so far
   double profiled_s = 0;
+  double interference_ms = -1;  ///< training time that the last window cost; −1: not known
+  WatchCost cost;
   int64_t dropped = 0;  ///< step records that the job could not send
   int64_t refused = 0;  ///< datagrams that were broken, or not the job's
   int64_t diagnoses = 0;

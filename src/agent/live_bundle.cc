@@ -5,8 +5,22 @@
 
 namespace eroica {
 
+namespace {
+
+using Json = nlohmann::ordered_json;
+
+Json edge_json(const WindowEdge& edge) {
+  Json groups = Json::array();
+  for (const GroupCount& count : edge.groups) {
+    groups.push_back(
+        {{"name", count.group}, {"last_enqueued", count.last_enqueued}, {"last_completed", count.last_completed}});
+  }
+  return {{"unix_ns", edge.unix_ns}, {"step", edge.step}, {"step_unix_ns", edge.step_unix_ns}, {"groups", groups}};
+}
+
+}  // namespace
+
 std::string bundle_json(const LiveBundle& bundle) {
-  using Json = nlohmann::ordered_json;
   Json hosts = Json::array();
   Json ranks = Json::array();
   std::set<std::string> named;
@@ -21,10 +35,13 @@ std::string bundle_json(const LiveBundle& bundle) {
     if (rank.pid >= 0) entry["pid"] = rank.pid;
     if (!rank.trace.empty()) entry["trace"] = rank.trace;
     if (!rank.nccl.empty()) entry["nccl"] = rank.nccl;
+    if (!rank.stacks.empty()) entry["stacks"] = rank.stacks;
     Json labels = Json::object();
     for (const auto& [name, value] : rank.labels) labels[name] = value;
     if (!rank.env.empty()) labels["env"] = rank.env;
     if (!labels.empty()) entry["labels"] = std::move(labels);
+    if (rank.edges.start) entry["edges"]["start"] = edge_json(*rank.edges.start);
+    if (rank.edges.end) entry["edges"]["end"] = edge_json(*rank.edges.end);
     ranks.push_back(std::move(entry));
   }
   Json groups = Json::array();

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "trace/bundle.h"
 #include "trace/trace.h"
 
 namespace eroica {
@@ -20,10 +21,12 @@ struct LiveBundle {
     std::string host;
     int32_t gpu = -1;
     int64_t pid = -1;
-    std::string trace;  ///< a name in the bundle's folder; empty: none
-    std::string nccl;   ///< likewise: what NCCL's profiler interface told
+    std::string trace;   ///< a name in the bundle's folder; empty: none
+    std::string stacks;  ///< the same
+    std::string nccl;    ///< the same: what NCCL's profiler interface told
     std::map<std::string, std::string> labels;
     std::map<std::string, std::string> env;
+    WindowEdges edges;
   };
   std::vector<Rank> ranks;               ///< ascending
   std::string machine;                   ///< that the ranks' hosts are parts of, where they have names of their own

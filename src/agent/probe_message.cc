@@ -106,6 +106,25 @@ std::optional<ProbeMessage> groups(const Json& json) {
   return message;
 }
 
+EdgeMessage edge(const Json& json) {
+  EdgeMessage message{
+      small(json, "rank"), name(json, "window"), text(json, "edge") == "end", flag(json, "job_profiles"), {}};
+  const auto natural = [](const Json& object, const char* key, int64_t least) {
+    return std::max(integer(object, key, least), least);
+  };
+  message.read.unix_ns = natural(json, "unix_ns", 0);
+  message.read.step = natural(json, "step", 0);
+  message.read.step_unix_ns = natural(json, "step_unix_ns", 0);
+  const Json* groups = member(json, "groups");
+  if (groups == nullptr || !groups->is_array()) return message;
+  for (const Json& group : *groups) {
+    if (!group.is_object()) continue;
+    GroupCount count{text(group, "name"), natural(group, "last_enqueued", -1), natural(group, "last_completed", -1)};
+    if (!count.group.empty()) message.read.groups.push_back(std::move(count));
+  }
+  return message;
+}
+
 std::optional<ProbeMessage> decode_json(uint8_t type, std::string_view payload) {
   const Json json = Json::parse(payload, nullptr, false);
   if (!json.is_object()) return std::nullopt;
@@ -115,8 +134,7 @@ std::optional<ProbeMessage> decode_json(uint8_t type, std::string_view payload) 
     case 3:
       return groups(json);
     case 4:
-      return EdgeMessage{small(json, "rank"), name(json, "window"), text(json, "edge") == "end",
-                         flag(json, "job_profiles"), std::string(payload)};
+      return edge(json);
     case 5:
       return ReplyMessage{name(json, "request"), flag(json, "ok"), flag(json, "late"), text(json, "error"),
                           text(json, "path")};

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "steps/step_record.h"
+#include "trace/bundle.h"
 #include "trace/trace.h"
 
 namespace eroica {
@@ -63,7 +64,7 @@ struct EdgeMessage {
   std::string window;
   bool end = false;
   bool job_profiles = false;  ///< the job's own profiler is active
-  std::string json;           ///< all of it
+  WindowEdge read;            ///< groups without a name are left out; of several parts each has its own
 };
 
 struct ReplyMessage {

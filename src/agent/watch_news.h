@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/blocked_inquiry.h"
+#include "agent/watch_cost.h"
 #include "agent/window.h"
 #include "steps/detector.h"
 
@@ -38,6 +39,7 @@ struct WindowTaken {
   std::string folder;
   DetectorEvent cause;
   double interference_ms = -1;  ///< −1: not known
+  WatchCost cost;
   std::vector<std::string> notes;
   bool goes_on = false;  ///< a step ended after it: the window does not end in a hang
 };

@@ -77,8 +77,7 @@ Watcher::Watcher(JobFolder& folder, WatchOptions options, WatchListener listener
       kineto_(std::move(kineto)),
       wake_(wake),
       log_(options_.job, kMostRecordBytes),
-      windows_(options_.job, folder.sockets(), folder.traces(), probes_, options_.policy.window.stacks,
-               options_.policy.window.gpus == GpuCounters::kPmSampling),
+      windows_(options_.job, folder.sockets(), folder.traces(), probes_, options_.policy.window),
       inquiries_(folder.sockets(), folder.traces(), probes_) {
   options_.policy = with_options(std::move(options_.policy), options_);
   began_unix_ns_ = unix_ns();
@@ -175,6 +174,7 @@ void Watcher::run() {
   // Else each datagram lets this thread displace the training thread that sent it.
   give_way(getpriority(PRIO_PROCESS, 0) + kNice);
   now_ns_ = monotonic_ns();
+  began_ns_ = now_ns_;
   detector_began_ns_ = now_ns_;
   detector_.emplace(options_.policy, options_.job, now_ns_);
   int64_t ticked_ns = 0;
@@ -322,6 +322,7 @@ void Watcher::on_step(LiveRank& rank, const StepMessage& step) {
   rank.dropped = step.dropped + rings_.lost(rank.pid);
   rank.last_step = step.record.step;
   ++summary_.records;
+  probe_cost_ns_ += step.probe_cost_ns;
   log_.append(step.record);
   pace_.push(step.record);
   std::vector<DetectorEvent> events;
@@ -354,6 +355,18 @@ double Watcher::step_seconds() const {
   return median_in_place(std::span(steps));
 }
 
+/// On the watcher's thread, which does all that is done always.
+WatchCost Watcher::cost() const {
+  WatchCost cost;
+  if (now_ns_ > began_ns_) {
+    cost.watcher_percent = 100 * static_cast<double>(thread_cpu_ns()) / static_cast<double>(now_ns_ - began_ns_);
+  }
+  if (summary_.records == 0) return cost;
+  cost.probe_us_per_step = static_cast<double>(probe_cost_ns_) * 1e-3 / static_cast<double>(summary_.records);
+  if (const double step_s = step_seconds(); step_s > 0) cost.probe_percent = cost.probe_us_per_step * 1e-4 / step_s;
+  return cost;
+}
+
 std::string Watcher::begin_window(const DetectorEvent& event, std::optional<double> wanted_s,
                                   const std::string& reason) {
   if (windows_.active()) return fmt::format("{} is being taken", windows_.plan().id);
@@ -383,6 +396,8 @@ void Watcher::each_tick() {
       const bool slow =
           taken->cause.kind == DetectorEvent::Kind::kSlow || taken->cause.kind == DetectorEvent::Kind::kStillSlow;
       taken->interference_ms = pace_.cost_ms(plan, slow ? taken->cause.slow.onset_unix_ns : 0, unix_ns()).value_or(-1);
+      taken->cost = cost();
+      interference_ms_ = taken->interference_ms;
       show_status();
       listener_(*std::move(taken));
     }
@@ -452,6 +467,8 @@ void Watcher::show_status() {
   if (active) status.stage = stage_of(windows_.phase(unix_ns()));
   status.windows = summary.windows;
   status.profiled_s = summary.profiled_s;
+  status.interference_ms = interference_ms_;
+  status.cost = cost();
   status.dropped = static_cast<int64_t>(summary.dropped);
   status.refused = static_cast<int64_t>(summary.refused);
   const std::lock_guard lock(shared_);

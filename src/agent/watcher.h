@@ -20,6 +20,7 @@
 #include "agent/job_folder.h"
 #include "agent/rank_table.h"
 #include "agent/step_ring.h"
+#include "agent/watch_cost.h"
 #include "agent/watch_news.h"
 #include "agent/window_runner.h"
 #include "base/result.h"
@@ -92,6 +93,7 @@ class Watcher {
   void show_status();
   [[nodiscard]] JobState state() const;
   [[nodiscard]] double step_seconds() const;
+  [[nodiscard]] WatchCost cost() const;
   void tell_ranks(bool at_once);
   void leave(LiveRank& rank);
 
@@ -111,6 +113,9 @@ class Watcher {
   WindowRunner windows_;
   InquiryRunner inquiries_;
   WatchSummary summary_;
+  uint64_t probe_cost_ns_ = 0;  // of all records
+  double interference_ms_ = -1;
+  int64_t began_ns_ = 0;
   int64_t now_ns_ = 0;
   int64_t second_ns_ = 0;
   int64_t first_rank_ns_ = 0;

@@ -17,14 +17,16 @@
 
 #include "agent/live_bundle.h"
 #include "agent/nccl_ring.h"
+#include "base/rank_list.h"
 
 namespace eroica {
 namespace {
 
-constexpr size_t kMostEdges = 10'000;
+constexpr size_t kMostGroups = 10'000;  // that an edge of a rank tells of
 // Where every function call of busy Python is an event. Ordinary ranks write 3 to 25 MB a second.
 constexpr double kHotBytesPerSecond = 40e6;
 constexpr double kHotBytes = 100e6;
+constexpr double kLeastS = 0.5;
 constexpr std::string_view kFront = "rank";
 constexpr std::string_view kComplete = ".json";
 constexpr std::string_view kSamples = "samples.json";
@@ -88,19 +90,28 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
     folder_ = traces_ + "/" + id;
   } while (mkdir(folder_.c_str(), 0700) != 0 && errno == EEXIST);
   if (access(folder_.c_str(), W_OK) != 0) return false;
+  edges_.clear();
+  notes_.clear();
+  for (const int32_t rank : present) {
+    const auto rate = bytes_per_second_.find(rank);
+    const double most_s = rate == bytes_per_second_.end() ? length_s : policy_.most_mb * 1e6 / rate->second;
+    if (most_s >= length_s) continue;
+    length_s = std::max(most_s, std::min(kLeastS, length_s));
+    notes_.push_back(fmt::format("the window is {:.1f} s long, since rank {} writes {:.0f} MB a second (most_mb)",
+                                 length_s, rank, rate->second * 1e-6));
+  }
   window_.emplace(plan_window(id, now_unix_ns, length_s), present);
   cause_ = cause;
   told_rest_ = false;
   step_at_end_ = -1;
-  edges_.clear();
-  notes_.clear();
   const WindowPlan& plan = window_->plan();
-  if (gpus_.counters.empty()) gpus_ = gpu_feeds(pm_sampling_);
+  if (gpus_.counters.empty()) gpus_ = gpu_feeds(policy_.gpus == GpuCounters::kPmSampling);
   sampler_ = std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples),
                                              gpus_);
   for (const std::string& owner : nccl_plugins_in(sockets_)) {
     (void)probes_->send(nccl_socket_in(sockets_, owner), encode_nccl_request(plan.start_unix_ns, plan.end_unix_ns));
   }
+  begin_sampling_stacks(ranks, present);
   for (const int32_t number : present) {
     const LiveRank& rank = ranks.all().at(number);
     tell(rank, encode_window(id, plan.start_unix_ns, plan.end_unix_ns));
@@ -108,6 +119,31 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
     if (!rank.hello.profile) window_->failed(number, "its torch cannot be profiled from outside, nor from inside");
   }
   return true;
+}
+
+void WindowRunner::begin_sampling_stacks(const RankTable& ranks, const std::vector<int32_t>& present) {
+  std::vector<StackSampler::Target> targets;
+  std::vector<int32_t> spared;
+  std::vector<int32_t> without;
+  for (const int32_t number : present) {
+    if (policy_.stacks == PythonStacks::kOff || with_stack(number)) continue;
+    const pid_t pid = ranks.all().at(number).pid;
+    std::string py_spy = find_py_spy(program_of(pid));
+    if (hot_.contains(number)) spared.push_back(number);
+    if (py_spy.empty()) {
+      without.push_back(number);
+    } else {
+      targets.push_back({number, pid, std::move(py_spy)});
+    }
+  }
+  if (!spared.empty()) {
+    notes_.push_back(fmt::format("{}: Python is too busy there for every call to be traced", rank_list(spared)));
+  }
+  if (!without.empty()) {
+    notes_.push_back(
+        fmt::format("{}: profiled without Python stacks, since py-spy is not installed", rank_list(without)));
+  }
+  if (!targets.empty()) stack_sampler_ = std::make_unique<StackSampler>(folder_, window_->plan(), std::move(targets));
 }
 
 std::string WindowRunner::configuration_for(int32_t rank, int64_t now_unix_ns) const {
@@ -142,7 +178,12 @@ void WindowRunner::reply(int32_t rank, const ReplyMessage& reply) {
 
 void WindowRunner::edge(int32_t rank, const EdgeMessage& edge) {
   if (!window_ || edge.window != window_->plan().id) return;
-  if (edges_.size() < kMostEdges) edges_.push_back(edge.json);
+  std::optional<WindowEdge>& known = edge.end ? edges_[rank].end : edges_[rank].start;
+  if (!known) {
+    known = edge.read;
+  } else if (known->groups.size() + edge.read.groups.size() <= kMostGroups) {  // the next part
+    known->groups.insert(known->groups.end(), edge.read.groups.begin(), edge.read.groups.end());
+  }
   if (!edge.end && edge.job_profiles) window_->failed(rank, "the job's own profiler is running");
 }
 
@@ -174,16 +215,13 @@ void WindowRunner::look_for_files(int64_t now_unix_ns) {
 void WindowRunner::look_for_hot_ranks() {
   const double length_s = static_cast<double>(window_->plan().end_unix_ns - window_->plan().start_unix_ns) * 1e-9;
   for (const auto& [rank, state] : window_->ranks()) {
-    if (hot_.contains(rank)) {
-      notes_.push_back(
-          fmt::format("rank {} was profiled without Python stacks: its Python is too busy for them", rank));
-    }
     const auto bytes = static_cast<double>(state.bytes);
     if (!with_stack(rank) || bytes < kHotBytes || bytes < kHotBytesPerSecond * length_s) continue;
     hot_.insert(rank);
+    bytes_per_second_.erase(rank);
     notes_.push_back(fmt::format(
-        "rank {} wrote {:.0f} MB in a window of {:.1f} s, since its Python is busy: from the next one on it is "
-        "profiled without Python stacks",
+        "rank {} wrote {:.0f} MB in a window of {:.1f} s, since its Python is busy: from the next one on its stacks "
+        "are sampled, or left out where they cannot be",
         rank, bytes * 1e-6, length_s));
   }
 }
@@ -211,6 +249,14 @@ std::map<int32_t, std::string> WindowRunner::write_nccl_windows() {
   return files;
 }
 
+/// What ranks wrote tells what they will write, but for those that are profiled in another way from now on.
+void WindowRunner::learn_rates() {
+  const double length_s = static_cast<double>(window_->plan().end_unix_ns - window_->plan().start_unix_ns) * 1e-9;
+  for (const auto& [rank, state] : window_->ranks()) {
+    if (state.bytes > 0) bytes_per_second_[rank] = static_cast<double>(state.bytes) / length_s;
+  }
+}
+
 void WindowRunner::write_bundle(const RankTable& ranks) {
   LiveBundle bundle;
   bundle.job = job_;
@@ -228,11 +274,15 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
   }
   bundle.not_sampled = std::move(samples.findings.missing);
   notes_.insert(notes_.end(), samples.notes.begin(), samples.notes.end());
+  StackSampler::Outcome stacks = stack_sampler_ ? stack_sampler_->finish() : StackSampler::Outcome();
+  stack_sampler_.reset();
+  notes_.insert(notes_.end(), stacks.notes.begin(), stacks.notes.end());
   const std::map<int32_t, std::string> nccl = write_nccl_windows();
   for (const auto& [number, state] : window_->ranks()) {
     LiveBundle::Rank entry;
     entry.rank = number;
     if (const auto found = nccl.find(number); found != nccl.end()) entry.nccl = found->second;
+    if (const auto found = stacks.files.find(number); found != stacks.files.end()) entry.stacks = found->second;
     if (state.phase == RankPhase::kWritten) {
       entry.trace = state.path.substr(folder_.size() + 1);
     } else {
@@ -251,12 +301,10 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
       if (!hello.cuda.empty()) entry.labels["cuda"] = hello.cuda;
       entry.env = hello.env;
     }
+    entry.edges = std::move(edges_[number]);
     bundle.ranks.push_back(std::move(entry));
   }
   if (!write_text(folder_ + "/bundle.json", bundle_json(bundle))) notes_.emplace_back("bundle.json cannot be written");
-  std::string edges = "[";
-  for (const std::string& edge : edges_) edges += (edges.size() > 1 ? ",\n" : "") + edge;
-  if (!write_text(folder_ + "/edges.json", edges + "]\n")) notes_.emplace_back("edges.json cannot be written");
 }
 
 std::optional<WindowTaken> WindowRunner::tick(const RankTable& ranks, int64_t now_unix_ns) {
@@ -267,11 +315,12 @@ std::optional<WindowTaken> WindowRunner::tick(const RankTable& ranks, int64_t no
     look_for_files(now_unix_ns);
   }
   window_->tick(now_unix_ns);
-  if (!window_->done()) return std::nullopt;
+  if (!window_->done() || (stack_sampler_ && !stack_sampler_->done())) return std::nullopt;
+  learn_rates();
   look_for_hot_ranks();
   write_bundle(ranks);
   const bool goes_on = step_at_end_ >= 0 && ranks.last_step() > step_at_end_;
-  WindowTaken taken{*std::move(window_), std::move(folder_), std::move(cause_), -1, std::move(notes_), goes_on};
+  WindowTaken taken{*std::move(window_), std::move(folder_), std::move(cause_), -1, {}, std::move(notes_), goes_on};
   window_.reset();
   return taken;
 }

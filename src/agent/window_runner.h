@@ -10,6 +10,7 @@
 #include "agent/datagram_socket.h"
 #include "agent/fabric.h"
 #include "agent/rank_table.h"
+#include "agent/stack_sampler.h"
 #include "agent/watch_news.h"
 #include "agent/window.h"
 #include "agent/window_sampler.h"
@@ -22,15 +23,15 @@ class WindowRunner {
  public:
   /// `sockets`, `traces`: the job's folders. `probes` must outlive this.
   WindowRunner(std::string job, std::string sockets, std::string traces, const DatagramSocket& probes,
-               PythonStacks stacks, bool pm_sampling = false)
+               const WindowPolicy& policy)
       : job_(std::move(job)),
         sockets_(std::move(sockets)),
         traces_(std::move(traces)),
         probes_(&probes),
-        stacks_(stacks),
-        pm_sampling_(pm_sampling) {}
+        policy_(policy) {}
 
   [[nodiscard]] bool active() const { return window_.has_value(); }
+  /// At most `length_s` long: shorter where a rank would write more than the policy allows, as told by its last window.
   /// False when there is nobody to profile, or no place to write.
   bool begin(const RankTable& ranks, double length_s, const DetectorEvent& cause, int64_t now_unix_ns);
   [[nodiscard]] const WindowPlan& plan() const { return window_->plan(); }
@@ -50,8 +51,12 @@ class WindowRunner {
  private:
   void profile_inside(const RankTable& ranks, int64_t now_unix_ns);
   void look_for_files(int64_t now_unix_ns);
-  [[nodiscard]] bool with_stack(int32_t rank) const { return stacks_ == PythonStacks::kTrace && !hot_.contains(rank); }
+  [[nodiscard]] bool with_stack(int32_t rank) const {
+    return policy_.stacks == PythonStacks::kTrace && !hot_.contains(rank);
+  }
+  void begin_sampling_stacks(const RankTable& ranks, const std::vector<int32_t>& present);
   void look_for_hot_ranks();
+  void learn_rates();
   void write_bundle(const RankTable& ranks);
   /// What NCCL told of the window: the names of the files, by rank.
   std::map<int32_t, std::string> write_nccl_windows();
@@ -61,18 +66,19 @@ class WindowRunner {
   std::string sockets_;
   std::string traces_;
   const DatagramSocket* probes_;
-  PythonStacks stacks_;
-  bool pm_sampling_;
-  std::set<int32_t> hot_;  ///< whose Python calls so much that stacks are too many
+  WindowPolicy policy_;
+  std::set<int32_t> hot_;                       ///< whose Python calls so much that stacks are too many
+  std::map<int32_t, double> bytes_per_second_;  ///< that a rank wrote in its last window of the same kind
   uint32_t count_ = 0;
   std::optional<Window> window_;
   GpuFeeds gpus_;  ///< empty before the first window; they stay, since starting them takes long
   std::unique_ptr<WindowSampler> sampler_;
+  std::unique_ptr<StackSampler> stack_sampler_;  ///< nullptr: no rank is sampled
   std::string folder_;
   DetectorEvent cause_;
   bool told_rest_ = false;
   int64_t step_at_end_ = -1;  // the last one of any rank when the window ended
-  std::vector<std::string> edges_;
+  std::map<int32_t, WindowEdges> edges_;
   std::vector<std::string> notes_;
 };
 

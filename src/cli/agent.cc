@@ -15,6 +15,7 @@
 #include "cli/job_setup.h"
 #include "cli/logging.h"
 #include "cli/options.h"
+#include "cli/signal_set.h"
 
 namespace eroica {
 namespace {
@@ -30,13 +31,6 @@ constexpr const char* kExamples =
     "  eroica status; eroica trigger job7 --wait\n"
     "\n"
     "Exit status: 0 ended by SIGTERM, SIGINT or SIGHUP, 64 wrong usage, 74 output could not be written.";
-
-void block_ending_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&signals, signal);
-  sigprocmask(SIG_BLOCK, &signals, nullptr);
-}
 
 }  // namespace
 
@@ -72,7 +66,8 @@ int run_agent(const AgentOptions& options, Log& log) {
       return kExitNoOutput;
     }
   }
-  block_ending_signals();
+  const sigset_t ending = signal_set({SIGTERM, SIGINT, SIGHUP, SIGCHLD});
+  sigprocmask(SIG_BLOCK, &ending, nullptr);
   if (geteuid() != 0) {
     say(fmt::format("watching for jobs in {}", agent.base));
     JobAgent(std::move(agent)).run();

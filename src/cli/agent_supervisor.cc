@@ -19,6 +19,7 @@
 
 #include "agent/this_thread.h"
 #include "cli/logging.h"
+#include "cli/signal_set.h"
 
 namespace eroica {
 namespace {
@@ -73,9 +74,7 @@ class Supervisor {
   }
 
   void run() {
-    sigset_t signals;
-    sigemptyset(&signals);
-    for (const int signal : {SIGTERM, SIGINT, SIGHUP, SIGCHLD}) sigaddset(&signals, signal);
+    const sigset_t signals = signal_set({SIGTERM, SIGINT, SIGHUP, SIGCHLD});
     while (true) {
       start_missing();
       const timespec wait{kScanEveryS, 0};
@@ -145,9 +144,7 @@ class Supervisor {
     for (const auto& [uid, child] : children_) {
       if (child.pid > 0) kill(child.pid, SIGTERM);
     }
-    sigset_t ended;
-    sigemptyset(&ended);
-    sigaddset(&ended, SIGCHLD);
+    const sigset_t ended = signal_set({SIGCHLD});
     const auto running = [&] {
       return std::ranges::any_of(children_, [](const auto& child) { return child.second.pid > 0; });
     };

@@ -11,18 +11,13 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "cli/signal_set.h"
+
 namespace eroica {
 namespace {
 
-constexpr std::array<int, 7> kForwarded = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH};
-
-sigset_t awaited() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : kForwarded) sigaddset(&signals, signal);
-  sigaddset(&signals, SIGCHLD);
-  return signals;
-}
+/// Those to be forwarded, and the child's end.
+sigset_t awaited() { return signal_set({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD}); }
 
 [[noreturn]] void become(const std::vector<std::string>& command,
                          const std::vector<std::pair<std::string, std::string>>& environment, const sigset_t& mask,

@@ -19,10 +19,10 @@
 #include <map>
 #include <nlohmann/json.hpp>
 #include <set>
-#include <sstream>
 
 #include "agent/host_checks.h"
 #include "agent/job_folder.h"
+#include "agent/stack_sampler.h"
 #include "cli/job_setup.h"
 #include "cli/logging.h"
 #include "cli/options.h"
@@ -73,15 +73,6 @@ bool ptrace_works() {
   kill(child, SIGKILL);
   waitpid(child, nullptr, 0);
   return works;
-}
-
-std::string on_path(const std::string& name) {
-  std::istringstream folders(environment_text("PATH"));
-  for (std::string folder; std::getline(folders, folder, ':');) {
-    std::string path = fmt::format("{}/{}", folder, name);
-    if (!folder.empty() && access(path.c_str(), X_OK) == 0) return path;
-  }
-  return "";
 }
 
 /// The first of them that can be loaded.
@@ -154,7 +145,7 @@ std::vector<Check> all_checks(const DoctorOptions& options) {
   checks.push_back(check_disk(disk_facts(base)));
   checks.push_back(check_limits({limit(RLIMIT_NOFILE), limit(RLIMIT_FSIZE), limit(RLIMIT_MEMLOCK)}));
   checks.push_back(check_socket_queue(roots));
-  checks.push_back(check_ptrace(roots, ptrace_works(), is_root, on_path("py-spy")));
+  checks.push_back(check_ptrace(roots, ptrace_works(), is_root, find_py_spy(options.python)));
   checks.push_back(check_perf(roots, perf_works()));
   checks.push_back(check_cgroup(roots));
   checks.push_back(check_pressure(roots));

@@ -42,7 +42,7 @@ AllKept read_wanted(InputSet& inputs, const ExportOptions& options, std::vector<
   for_each_trace(inputs.ranks, executor, *progress, [&](size_t i) {
     const RankInput& input = inputs.ranks[i];
     try {
-      Result<Trace> trace = read_trace(input.trace_path, *progress);
+      Result<Trace> trace = read_trace(input, *progress, problems[i]);
       if (!trace) {
         problems[i] = trace.error().message;
         return;

@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "agent/this_thread.h"
+#include "cli/signal_set.h"
 
 namespace eroica {
 namespace {
@@ -15,13 +16,6 @@ namespace {
 constexpr time_t kScanEveryS = 2;
 constexpr int64_t kMostIdleNs = 60'000'000'000;
 constexpr size_t kMostJobs = 256;
-
-sigset_t ending_signals() {
-  sigset_t signals;
-  sigemptyset(&signals);
-  for (const int signal : {SIGTERM, SIGINT, SIGHUP}) sigaddset(&signals, signal);
-  return signals;
-}
 
 }  // namespace
 
@@ -56,8 +50,13 @@ void JobAgent::let_go(const std::string& path) {
   const WatchSummary summary = job.summary();
   say_of(name, fmt::format("has ended after step {}; {} windows, {} diagnoses", summary.last_step, summary.windows,
                            job.diagnoses()));
-  if (const Status kept = job.keep_records(keep_of(name)); !kept) say_of(name, kept.error().message);
+  keep_records(job);
   jobs_.erase(path);
+}
+
+void JobAgent::keep_records(const WatchedJob& job) const {
+  const std::string& name = job.folder().note().job;
+  if (const Status kept = job.keep_records(keep_of(name)); !kept) say_of(name, kept.error().message);
 }
 
 void JobAgent::scan() {
@@ -75,7 +74,7 @@ void JobAgent::scan() {
 }
 
 void JobAgent::run() {
-  const sigset_t signals = ending_signals();
+  const sigset_t signals = signal_set({SIGTERM, SIGINT, SIGHUP});
   int64_t busy_ns = monotonic_ns();
   while (true) {
     scan();
@@ -87,6 +86,7 @@ void JobAgent::run() {
   while (!jobs_.empty()) {  // their folders stay for the next agent
     const auto entry = jobs_.begin();
     entry->second->stop();
+    keep_records(*entry->second);
     jobs_.erase(entry);
   }
 }

@@ -28,6 +28,7 @@ class JobAgent {
   void scan();
   void take(const FoundFolder& found);
   void let_go(const std::string& path);
+  void keep_records(const WatchedJob& job) const;
 
   JobAgentOptions options_;
   std::mutex turn_;

@@ -17,6 +17,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kUnfinished = ".eroica-part-";
+constexpr uint64_t kPlentyBytes = UINT64_MAX / 2;
 
 uint64_t bytes_of(const fs::path& folder) {
   uint64_t bytes = 0;
@@ -59,26 +60,26 @@ Result<std::string> KeptWindows::keep(const std::string& bundle, const std::stri
   if (error) return failed(to, error.message());
   const uint64_t bytes = bytes_of(bundle);
   const fs::space_info space = fs::space(folder_, error);
-  const uint64_t free_bytes = error ? UINT64_MAX / 2 : space.available;
+  const uint64_t free_bytes = error ? kPlentyBytes : space.available;
   const std::vector<KeptWindow> kept = kept_in(folder_);
-  // Nothing makes way for a window that is not kept in the end.
-  const bool fits = policy_.most_windows > 0 && static_cast<double>(bytes) <= policy_.most_gb * 1e9;
-  const std::vector<std::string> leaving = windows_to_remove(kept, fits ? bytes : 0, free_bytes, policy_, now_unix_ns);
+  std::vector<std::string> leaving = windows_to_remove(kept, bytes, free_bytes, policy_, now_unix_ns);
   double after = static_cast<double>(free_bytes) - static_cast<double>(bytes);
   for (const KeptWindow& one : kept) {
     if (std::ranges::find(leaving, one.name) != leaving.end()) after += static_cast<double>(one.bytes);
   }
+  const std::string size = amount_text(static_cast<double>(bytes) * 1e-6, "MB");
+  std::string refusal;
+  if (policy_.most_windows == 0 || static_cast<double>(bytes) > policy_.most_gb * 1e9) {
+    refusal = fmt::format("it has {}, more than the policy's [keep] allows", size);
+  } else if (after < policy_.leave_free_gb * 1e9) {
+    refusal = fmt::format("it has {}, and {} are free where the policy leaves {} (leave_free_gb in [keep])", size,
+                          amount_text(static_cast<double>(free_bytes) * 1e-9, "GB"),
+                          amount_text(policy_.leave_free_gb, "GB"));
+  }
+  // Nothing makes way for a window that is not kept in the end.
+  if (!refusal.empty()) leaving = windows_to_remove(kept, 0, kPlentyBytes, policy_, now_unix_ns);
   for (const std::string& name : leaving) fs::remove_all(fs::path(folder_) / name, error);
-  if (!fits) {
-    return failed(to, fmt::format("it has {}, more than the policy's [keep] allows",
-                                  amount_text(static_cast<double>(bytes) * 1e-6, "MB")));
-  }
-  if (after < policy_.leave_free_gb * 1e9) {
-    return failed(to, fmt::format("it has {}, and {} are free where the policy leaves {} (leave_free_gb in [keep])",
-                                  amount_text(static_cast<double>(bytes) * 1e-6, "MB"),
-                                  amount_text(static_cast<double>(free_bytes) * 1e-9, "GB"),
-                                  amount_text(policy_.leave_free_gb, "GB")));
-  }
+  if (!refusal.empty()) return failed(to, refusal);
   fs::rename(bundle, to, error);
   if (!error) return to.string();
   // On another file system.

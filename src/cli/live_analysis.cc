@@ -37,6 +37,12 @@ Result<LiveAnalysis> analyze_window(const WindowTaken& taken, const Collected* b
   Result<Document> document = build_document(collected->patterns, collected->names, options, std::move(conclusion));
   if (!document) return document.error();
   if (taken.interference_ms >= 0) document->budget.interference_ms = taken.interference_ms;
+  const auto set = [](std::optional<double>& to, double value) {
+    if (value >= 0) to = value;
+  };
+  set(document->budget.probe_us_per_step, taken.cost.probe_us_per_step);
+  set(document->budget.probe_percent, taken.cost.probe_percent);
+  set(document->budget.watcher_percent, taken.cost.watcher_percent);
   return LiveAnalysis{std::move(document.value()), std::move(collected.value())};
 }
 

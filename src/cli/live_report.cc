@@ -12,13 +12,14 @@
 #include <filesystem>
 #include <utility>
 
+#include "agent/own_file.h"
 #include "agent/this_thread.h"
 #include "base/rank_list.h"
 #include "base/words.h"
+#include "cli/cost_text.h"
 #include "cli/kept_windows.h"
 #include "cli/live_analysis.h"
 #include "cli/logging.h"
-#include "cli/output.h"
 #include "report/json.h"
 #include "report/text_sections.h"
 
@@ -53,6 +54,8 @@ std::string blocked_in_words(const DetectorEvent& event) {
   for (const LastStep& rank : blocked.ranks) ranks.push_back(rank.rank);
   return fmt::format("blocked: no step of {} for {:.0f} s, while others go on", rank_list(ranks), blocked.silent_s);
 }
+
+std::string behind(const std::string& front, const std::string& text) { return text.empty() ? "" : front + text; }
 
 /// What an analysis needed: the process lives on, and may do nothing for days.
 void give_back_memory() {
@@ -240,12 +243,13 @@ WindowOutcome LiveReport::judge(WindowTaken& taken) {
   if (is_baseline && document.healthy) {
     outcome.text = "the healthy window is taken; nothing wrong was found in it";
     if (taken.interference_ms >= 0) {
-      outcome.text += fmt::format(" (it cost {:.1f} s of training)", taken.interference_ms * 1e-3);
+      outcome.text += fmt::format(" (it cost {:.1f} s of training{})", taken.interference_ms * 1e-3,
+                                  behind("; watching costs ", in_words(taken.cost)));
     }
     say(outcome.text);
   } else {
-    outcome.document =
-        deliver(document, taken.cause, taken.window.plan().id);  // also of a job that is slow from its start
+    outcome.document = deliver(document, taken.cause, taken.cost,
+                               taken.window.plan().id);  // also of a job that is slow from its start
     const std::vector<Diagnosis>& claims = document.conclusion.diagnoses;
     outcome.text = claims.empty() ? "nothing wrong was found" : claims.front().title;
   }
@@ -255,12 +259,13 @@ WindowOutcome LiveReport::judge(WindowTaken& taken) {
 void LiveReport::tell(const JobInquired& inquired) {
   Document document = blocked_document(inquired, options_.job, options_.rules.rules);
   for (const std::string& note : document.conclusion.notes) say(note);
-  (void)deliver(document, inquired.cause, "");
+  (void)deliver(document, inquired.cause, {}, "");
 }
 
 void LiveReport::tell(const Remark& remark) { say(remark.text); }
 
-std::string LiveReport::deliver(Document& document, const DetectorEvent& cause, const std::string& window) {
+std::string LiveReport::deliver(Document& document, const DetectorEvent& cause, const WatchCost& cost,
+                                const std::string& window) {
   TimingSection timing;
   timing.detected_unix_ns = cause.unix_ns;
   timing.diagnosed_unix_ns = unix_ns();
@@ -278,6 +283,7 @@ std::string LiveReport::deliver(Document& document, const DetectorEvent& cause, 
     figures += fmt::format("{}the window cost {:.1f} s of training", figures.empty() ? "" : "; ",
                            *document.budget.interference_ms * 1e-3);
   }
+  figures += behind(figures.empty() ? "watching costs " : "; watching costs ", in_words(cost));
   if (!figures.empty()) {
     say(fmt::format("({})", figures));
     text += fmt::format("({})\n", figures);
@@ -303,8 +309,8 @@ std::string LiveReport::write_results(const std::string& window, const std::stri
   const std::string text_path = fmt::format("{}/{}.txt", options_.results, window);
   std::error_code error;
   fs::create_directory(options_.results, error);
-  Status written = write_file(text_path, text);
-  if (written) written = write_file(path, json);
+  Status written = write_own_file(text_path, text);
+  if (written) written = write_own_file(path, json);
   if (!written) {
     say(written.error().message);
     return "";

@@ -57,7 +57,7 @@ class LiveReport {
   /// All but the window's id.
   WindowOutcome judge(WindowTaken& taken);
   /// Gives the path of the document, where one of a window was written.
-  std::string deliver(Document& document, const DetectorEvent& cause, const std::string& window);
+  std::string deliver(Document& document, const DetectorEvent& cause, const WatchCost& cost, const std::string& window);
   void note_diagnosis(const Conclusion& conclusion, int64_t now_unix_ns);
   std::string write_results(const std::string& window, const std::string& json, const std::string& text);
   void say(const std::string& text) const;

@@ -50,7 +50,7 @@ struct Reduced {
 Reduced reduce(const InputSet& inputs, const RankInput& input, const SampleSet& samples, const std::string& step_marker,
                ProgressSink& progress) {
   Reduced reduced;
-  const Result<Trace> trace = read_trace(input.trace_path, progress);
+  const Result<Trace> trace = read_trace(input, progress, reduced.problem);
   if (!trace) {
     reduced.problem = trace.error().message;
     return reduced;

@@ -82,6 +82,8 @@ const std::vector<Number>& numbers() {
       number("blocked", "most_s", &P::blocked, &B::most_s, 1, 604'800, "at most, whatever pauses there were"),
       number("blocked", "first_step_s", &P::blocked, &B::first_step_s, 1, 604'800, "until the first step has ended"),
       number("window", "length_s", &P::window, &W::length_s, 0.1, 600, "how long all ranks are profiled"),
+      number("window", "most_mb", &P::window, &W::most_mb, 1, 1e6,
+             "of a rank's trace: windows become shorter where ranks were seen to write more"),
       number("window", "tail_s", &P::window, &W::tail_s, 0, 3600, "steps so long after a window are not judged"),
       number("window", "cooldown_s", &P::window, &W::cooldown_s, 0, 604'800,
              "between two windows; one for a job that got worse or blocked may come sooner"),
@@ -122,10 +124,11 @@ const std::vector<Choice>& choices() {
   static const std::vector<Choice> all = {
       {"window",
        "stacks",
-       {"trace", "off"},
+       {"trace", "sample", "off"},
        [](const Policy& policy) { return static_cast<size_t>(policy.window.stacks); },
        [](Policy& policy, size_t to) { policy.window.stacks = static_cast<PythonStacks>(to); },
-       "every Python call by \"trace\" (costly where Python is hot: see docs/detector.md), or \"off\""},
+       "every Python call by \"trace\" (costly where Python is hot: see docs/detector.md), \"sample\" by py-spy, or "
+       "\"off\""},
       {"window",
        "gpus",
        {"driver", "pm_sampling"},

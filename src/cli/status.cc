@@ -9,6 +9,7 @@
 #include "agent/this_thread.h"
 #include "base/rank_list.h"
 #include "base/words.h"
+#include "cli/cost_text.h"
 #include "cli/live_jobs.h"
 #include "cli/logging.h"
 #include "cli/options.h"
@@ -66,6 +67,13 @@ std::string window_in_words(const JobStatus& status) {
   return taken;
 }
 
+std::string cost_in_words(const JobStatus& status) {
+  std::string text = in_words(status.cost);
+  if (status.interference_ms < 0) return text;
+  return fmt::format("{}{}the last window {} of training", text, text.empty() ? "" : "; ",
+                     amount_text(status.interference_ms, "ms"));
+}
+
 std::string age_in_words(int64_t unix_ns) {
   const double seconds = static_cast<double>(eroica::unix_ns() - unix_ns) * 1e-9;
   if (seconds < 120) return fmt::format("{:.0f} s ago", std::max(0.0, seconds));
@@ -90,6 +98,7 @@ std::string as_text(const LiveJob& job) {
     text += "\n";
   }
   text += fmt::format("  windows     {}\n", window_in_words(status));
+  if (const std::string cost = cost_in_words(status); !cost.empty()) text += fmt::format("  cost        {}\n", cost);
   if (const ToldDiagnosis& last = status.last_diagnosis; last.unix_ns > 0) {
     text += fmt::format("  diagnosis   {} ({}", last.title, last.cause);
     if (!last.ranks.empty()) text += ", " + rank_list(last.ranks);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "trace/kineto_reader.h"
+#include "trace/sampled_python.h"
 #include "trace/samples.h"
 
 namespace eroica {
@@ -37,6 +38,19 @@ Result<Trace> read_trace(const std::string& path, ProgressSink& progress) {
     const bool cut = trace->defects.of(Defect::kTruncated) > 0;
     return Error{Error::Kind::kNotATrace,
                  path + ": holds no timed event" + (cut ? "; the file is cut off" : "; was anything profiled?")};
+  }
+  return trace;
+}
+
+Result<Trace> read_trace(const RankInput& input, ProgressSink& progress, std::string& problem) {
+  Result<Trace> trace = read_trace(input.trace_path, progress);
+  if (!trace || input.stacks_path.empty()) return trace;
+  const std::unique_ptr<ProgressSink> silent = terminal_progress(true);
+  const Result<Trace> stacks = read_trace(input.stacks_path, *silent);
+  if (!stacks) {
+    problem = stacks.error().message;
+  } else if (!add_sampled_python(*trace, *stacks)) {
+    problem = input.stacks_path + ": passed over: the trace does not tell of the main thread, or has stacks already";
   }
   return trace;
 }

@@ -18,6 +18,8 @@ std::string about(const std::string& path, const std::string& message);
 
 /// Opens and reads one trace. The error names the path; a trace without any timed event is one.
 Result<Trace> read_trace(const std::string& path, ProgressSink& progress);
+/// A rank's trace with the Python functions that were sampled beside it. `problem`: why those are missing.
+Result<Trace> read_trace(const RankInput& input, ProgressSink& progress, std::string& problem);
 
 /// Samples of all entities, and what their files went through.
 struct Samples {

@@ -310,6 +310,7 @@ void JobBuilder::add(const RankPattern& pattern) {
   facts.gpu_job = pattern.gpu_job;
   facts.observed = is_observed(pattern);
   facts.step_source = pattern.step_source;
+  facts.steps_numbered = pattern.steps_numbered;
   facts.window_ms = static_cast<float>(static_cast<double>(pattern.window_ns) * 1e-6);
   facts.events = pattern.import.events;
   if (pattern.world_size > job_.world_size) job_.world_size = pattern.world_size;

@@ -146,8 +146,9 @@ struct RankFacts {
   bool gpu_job = false;
   bool observed = true;  ///< false: it wrote no trace, and has what a typical peer has (stand_in_for_unobserved)
   StepSource step_source = StepSource::kWindow;
-  uint32_t steps = 0;  ///< complete regular ones
-  float step_ms = 0;   ///< mean of them; the window's length where there are none
+  bool steps_numbered = false;  ///< by the job, alike on all ranks
+  uint32_t steps = 0;           ///< complete regular ones
+  float step_ms = 0;            ///< mean of them; the window's length where there are none
   float window_ms = 0;
   uint64_t events = 0;
   std::array<float, kTimeClassCount> share{};  ///< of the window

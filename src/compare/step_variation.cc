@@ -89,7 +89,7 @@ StepVariation step_variation(const Job& job, const PeerSet& set) {
     const RankFacts& rank = job.ranks[set.ranks[i]];
     const std::vector<StepFacts> steps = regular_steps(job, rank);
     if (rank.step_source == StepSource::kWindow || steps.size() < kLeastSteps) continue;
-    numbered = numbered && rank.step_source == StepSource::kProfilerStep;
+    numbered = numbered && rank.steps_numbered;
     if (reference.empty()) reference = steps;
     const int shift = numbered ? 0 : shift_of(reference, steps);
     if (shift > kMostShift) continue;

@@ -2,10 +2,13 @@
 
 #include <algorithm>
 #include <charconv>
+#include <map>
+#include <optional>
 #include <unordered_map>
 
 #include "base/saturate.h"
 #include "pattern/collectives.h"
+#include "pattern/edge_numbers.h"
 #include "pattern/window_end.h"
 
 namespace eroica {
@@ -122,11 +125,49 @@ void add_unused_groups(const std::vector<ProcessGroup>& known, RankPattern& patt
   }
 }
 
+bool is_exchange(const std::string& kind) { return kind == "send" || kind == "recv" || kind == "send_recv"; }
+
+// Gives the collectives of groups whose trace tells no sequence numbers those of the flight recorder.
+void number_instances(const Trace& trace, const WindowClip& window, const DeviceWork& work, const WindowEdges& edges,
+                      CollectiveTable& table, IssuerLookup& lookup, RankPattern& pattern) {
+  if (!edges.start || !edges.end) return;
+  struct Group {
+    std::vector<size_t> instances;
+    std::vector<CountedRun> runs;
+    bool usable = true;
+    bool on_device = false;
+  };
+  std::map<uint32_t, Group> groups;
+  for (size_t i = 0; i < work.runs.size(); ++i) {
+    const CollectiveRun& run = work.runs[i];
+    const CollectiveSummary& summary = table.summaries()[pattern.instances[i].summary];
+    Group& group = groups[summary.group];
+    const bool on_device = trace.tracks[run.track].device;
+    // Who counts exchanges along differs between backends.
+    group.usable = group.usable && pattern.instances[i].sequence < 0 && !is_exchange(summary.kind) &&
+                   (group.runs.empty() || on_device == group.on_device);
+    group.on_device = on_device;
+    const Launched* launch = on_device ? lookup.launch_of(run.event->id) : nullptr;
+    group.instances.push_back(i);
+    group.runs.push_back({launch != nullptr ? saturating_add(trace.base_unix_ns, launch->start_ns) : INT64_MIN,
+                          saturating_add(trace.base_unix_ns, run.event->end_ns())});
+  }
+  const int64_t window_end_unix_ns = saturating_add(trace.base_unix_ns, window.end_ns);
+  for (const auto& [index, group] : groups) {
+    if (!group.usable) continue;
+    const std::optional<int64_t> first =
+        first_sequence(group.runs, group.on_device, edges, table.groups()[index].name, window_end_unix_ns);
+    for (size_t k = 0; first && k < group.instances.size(); ++k) {
+      pattern.instances[group.instances[k]].sequence = *first + static_cast<int64_t>(k);
+    }
+  }
+}
+
 }  // namespace
 
 void fill_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, IssuerLookup& lookup,
-                      const std::vector<ProcessGroup>& known, const Steps& steps, FunctionSlots& slots,
-                      RankPattern& pattern) {
+                      const std::vector<ProcessGroup>& known, const WindowEdges& edges, const Steps& steps,
+                      FunctionSlots& slots, RankPattern& pattern) {
   CollectiveTable table(trace, known, pattern.rank);
   const std::unordered_map<uint32_t, std::string> gloo_groups = gloo_thread_groups(trace, work);
   CollectiveKinds kinds(trace.names);
@@ -196,6 +237,7 @@ void fill_collectives(const Trace& trace, const WindowClip& window, const Device
   };
   give_peers(sends, "c10d::send");
   give_peers(recvs, "c10d::recv");
+  number_instances(trace, window, work, edges, table, lookup, pattern);
   pattern.instances_seen = pattern.instances.size();
   fill_open_collectives(trace, window, work, table, kinds, pattern);
   pattern.groups = table.groups();

@@ -7,17 +7,19 @@
 #include "pattern/issuers.h"
 #include "pattern/pattern.h"
 #include "steps/step_finder.h"
+#include "trace/bundle.h"
 #include "trace/trace.h"
 
 namespace eroica {
 
 /// Fills the pattern's groups, collectives and instances from the collectives that ran (sorted by start). Kind, size
 /// and group come from a collective's own arguments, else from the operator that launched it, else from its name and
-/// thread. Adds the bytes moved to the collectives' functions. Where the window ended quietly (window_end.h), also the
+/// thread; the sequence number from its own arguments, else counted from the edges' numbers (edge_numbers.h). Adds the
+/// bytes moved to the collectives' functions. Where the window ended quietly (window_end.h), also the
 /// collectives that had not ended.
 void fill_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, IssuerLookup& lookup,
-                      const std::vector<ProcessGroup>& known, const Steps& steps, FunctionSlots& slots,
-                      RankPattern& pattern);
+                      const std::vector<ProcessGroup>& known, const WindowEdges& edges, const Steps& steps,
+                      FunctionSlots& slots, RankPattern& pattern);
 
 /// ns → µs per step, rounded and held within 32 bits.
 std::vector<uint32_t> quantise_us(std::span<const int64_t> series_ns);

@@ -215,6 +215,7 @@ struct RankPattern {
   int64_t window_start_unix_ns = 0;  ///< own clock
   int64_t window_ns = 0;
   StepSource step_source = StepSource::kWindow;
+  bool steps_numbered = false;  ///< the steps' numbers are the job's own, so that equal ones are one step on all ranks
   std::string step_note;
   std::vector<StepPattern> steps;
   Budget budget{};                                         ///< of the whole window

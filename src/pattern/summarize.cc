@@ -9,6 +9,7 @@
 #include "pattern/collective_patterns.h"
 #include "pattern/critical_path.h"
 #include "pattern/device_work.h"
+#include "pattern/edge_numbers.h"
 #include "pattern/function_patterns.h"
 #include "pattern/function_slots.h"
 #include "pattern/hardware.h"
@@ -118,7 +119,9 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
     pattern.import.notes.push_back(
         fmt::format("no annotation or Python function is named '{}' (--step-marker)", input.step_marker));
   }
-  const Steps steps = find_steps(marks, step_options);
+  Steps steps = find_steps(marks, step_options);
+  pattern.steps_numbered =
+      steps.source == StepSource::kProfilerStep || number_steps(input.rank.edges, trace.base_unix_ns, steps);
 
   const bool has_samples =
       (input.samples != nullptr && !input.samples->series.empty()) || !trace.samples.series.empty();
@@ -146,7 +149,7 @@ RankPattern summarize(const Trace& trace, const SummarizeInput& input, NameTable
   add_host_collective_issuers(trace, std::move(walk.comm_calls), work, issued);
   pattern.budget = attribution.budget();
   begin_window_end(trace, window, input.window.has_value(), steps, pattern);
-  fill_collectives(trace, window, work, lookup, known_groups(trace, input), steps, slots, pattern);
+  fill_collectives(trace, window, work, lookup, known_groups(trace, input), input.rank.edges, steps, slots, pattern);
   fill_steps(steps, fetches, window, attribution, pattern);
   const std::vector<uint32_t> function_slots = fill_functions(slots, attribution, issued, names, pattern);
   add_final_frames(trace, window, marks, slots, names, pattern);

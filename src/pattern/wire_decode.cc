@@ -31,6 +31,7 @@ struct TopLevel {
   Messages labels, functions, rest, groups, collectives, signals, notes;
   std::string_view steps, instances, end;
   bool gpu_job = false;
+  bool steps_numbered = false;
   int64_t window_start_unix_ns = 0;
   uint64_t window_ns = 0;
   uint32_t step_source = 0;
@@ -75,6 +76,7 @@ bool read_top_level(std::string_view message, TopLevel& top) {
       case 28: top.notes.push_back(in.bytes()); break;
       case 29: top.signals.push_back(in.bytes()); break;
       case 30: top.end = in.bytes(); break;
+      case 31: top.steps_numbered = in.varint() != 0; break;
       default: break;
     }
   }
@@ -298,6 +300,8 @@ class Decoder {
       fail("step_source is unknown");
     } else {
       pattern_.step_source = static_cast<StepSource>(top_.step_source);
+      // Patterns of before the field existed.
+      pattern_.steps_numbered = top_.steps_numbered || pattern_.step_source == StepSource::kProfilerStep;
     }
     pattern_.step_note = clean(top_.step_note);
     read_counts(top_.budget_ns, pattern_.budget, "budget_ns");

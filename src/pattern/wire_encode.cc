@@ -268,6 +268,7 @@ void write_context(const RankPattern& pattern, wire::Pattern& message) {
   message.set_window_start_unix_ns(pattern.window_start_unix_ns);
   message.set_window_ns(not_negative(pattern.window_ns));
   message.set_step_source(static_cast<uint32_t>(pattern.step_source));
+  message.set_steps_numbered(pattern.steps_numbered);
   message.set_step_note(pattern.step_note);
 }
 

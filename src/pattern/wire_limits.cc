@@ -319,6 +319,7 @@ RankPattern reduce(const RankPattern& pattern, const WireLimits& limits) {
   kept.window_start_unix_ns = pattern.window_start_unix_ns;
   kept.window_ns = pattern.window_ns;
   kept.step_source = pattern.step_source;
+  kept.steps_numbered = pattern.steps_numbered;
   kept.budget = pattern.budget;
   kept.category_ns = pattern.category_ns;
   kept.category_count = pattern.category_count;

@@ -209,6 +209,10 @@ struct BudgetSection {
   std::string resolution;                 ///< "function and component", "function", "host"; empty without a claim
   std::optional<double> interference_ms;  ///< training time that the window cost; absent: recorded beforehand
   std::optional<double> yield;            ///< share of the claims that name a cause
+  // What watching the job costs it all the time; absent: nobody watched it, or not known.
+  std::optional<double> probe_us_per_step;  ///< mean, on a rank
+  std::optional<double> probe_percent;      ///< … of its step
+  std::optional<double> watcher_percent;    ///< of one core of each host
 };
 
 /// When a live job's trouble began, and when it was known. 0: not known.

@@ -202,10 +202,17 @@ Json number_or_null(const std::optional<double>& value, Json (*round)(double)) {
 }
 
 Json budget(const BudgetSection& budget) {
-  return {{"coverage", number_or_null(budget.coverage, share)},
-          {"resolution", text_or_null(budget.resolution)},
-          {"interference_ms", number_or_null(budget.interference_ms, ms)},
-          {"yield", number_or_null(budget.yield, share)}};
+  Json json = {{"coverage", number_or_null(budget.coverage, share)},
+               {"resolution", text_or_null(budget.resolution)},
+               {"interference_ms", number_or_null(budget.interference_ms, ms)},
+               {"yield", number_or_null(budget.yield, share)}};
+  const auto add = [&](const char* key, const std::optional<double>& value) {
+    if (value) json[key] = figure(*value);
+  };
+  add("probe_us_per_step", budget.probe_us_per_step);
+  add("probe_percent", budget.probe_percent);
+  add("watcher_percent", budget.watcher_percent);
+  return json;
 }
 
 Json timing(const TimingSection& timing) {

@@ -27,7 +27,7 @@ void use_common_steps(std::vector<RankView>& ranks, std::vector<std::string>& no
   size_t most = 0;
   for (const RankView& view : ranks) {
     if (view.basis.per_window) continue;
-    if (view.pattern->step_source != StepSource::kProfilerStep) return;
+    if (!view.pattern->steps_numbered) return;
     ++with_steps;
     most = std::max(most, view.basis.counted.size());
     for (const uint32_t i : view.basis.counted) ++holders[view.pattern->steps[i].number];

@@ -38,9 +38,9 @@ struct RankView {
   StepBasis basis;
 };
 
-/// Makes the ranks' bases comparable: where steps are numbered by the job (ProfilerStep#N), means are taken over the
-/// steps that all ranks have, if those are at least half of what any has; ranks without steps are scaled to the mean
-/// step of the others. Tells in `notes` what was done.
+/// Makes the ranks' bases comparable: where steps are numbered by the job (ProfilerStep#N, the probe), means are taken
+/// over the steps that all ranks have, if those are at least half of what any has; ranks without steps are scaled to
+/// the mean step of the others. Tells in `notes` what was done.
 void make_comparable(std::vector<RankView>& ranks, std::vector<std::string>& notes);
 
 }  // namespace eroica

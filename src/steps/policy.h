@@ -37,8 +37,9 @@ struct BlockedPolicy {
 
 /// How a window tells which Python functions ran.
 enum class PythonStacks : uint8_t {
-  kTrace,  ///< every call, by Kineto; costly where Python is hot
-  kOff,    ///< not at all
+  kTrace,   ///< every call, by Kineto; costly where Python is hot
+  kSample,  ///< stacks sampled from outside the process; off where that cannot be
+  kOff,     ///< not at all
 };
 
 /// How a window tells how much GPUs were used.
@@ -52,6 +53,7 @@ struct WindowPolicy {
   PythonStacks stacks = PythonStacks::kTrace;
   GpuCounters gpus = GpuCounters::kDriver;
   double length_s = 10;
+  double most_mb = 500;            ///< that a rank's trace may have, as far as earlier windows tell
   double tail_s = 5;               ///< steps so long after a window's end are still disturbed by it
   double cooldown_s = 300;         ///< between two windows; one for a job that got worse or blocked may come sooner
   double budget_s_per_hour = 120;  ///< profiled seconds

@@ -167,6 +167,11 @@ class Discovery {
         patterns_.push_back({rank.rank.trace_path, true});
         rank.rank.trace_path.clear();
       }
+      if (!rank.stacks.path.empty()) {
+        const std::string stacks = joined(folder, rank.stacks.path);
+        const bool there = usable(stacks, fmt::format("{}: {}: {}", path, rank.stacks.key, rank.stacks.path));
+        if (there && first_time(stacks)) rank.rank.stacks_path = stacks;
+      }
       inputs_.ranks.push_back(std::move(rank.rank));
     }
     for (const BundleFile& file : document->samples) {

@@ -35,6 +35,26 @@ enum class RankSource {
   kOnlyTrace,  ///< nothing told it; the only trace is taken for rank 0
 };
 
+/// Sequence numbers of a group's collectives as torch's flight recorder on one rank had them, −1 = none yet.
+struct GroupCount {
+  std::string group;  ///< name
+  int64_t last_enqueued = -1;
+  int64_t last_completed = -1;
+};
+
+/// What a rank's probe read at an edge of the window.
+struct WindowEdge {
+  int64_t unix_ns = 0;       ///< when
+  int64_t step = 0;          ///< the last one that had ended, 0 = none
+  int64_t step_unix_ns = 0;  ///< … when
+  std::vector<GroupCount> groups;
+};
+
+struct WindowEdges {
+  std::optional<WindowEdge> start;
+  std::optional<WindowEdge> end;
+};
+
 struct RankInput {
   int32_t rank = -1;  ///< −1: not known before the trace was read
   RankSource rank_source = RankSource::kUnknown;
@@ -42,7 +62,9 @@ struct RankInput {
   int32_t gpu = -1;
   int64_t pid = -1;
   std::string trace_path;                     ///< empty: the rank wrote none
+  std::string stacks_path;                    ///< sampled Python functions that belong to the trace; empty: none
   std::map<std::string, std::string> labels;  ///< as a host's
+  WindowEdges edges;
 };
 
 /// What is to be analysed: a bundle folder, a bare folder of traces, single files, or pattern files.

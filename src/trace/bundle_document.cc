@@ -278,6 +278,24 @@ class Reader {
     document_.hosts.push_back(std::move(host));
   }
 
+  static WindowEdge read_edge(const Node& node) {
+    constexpr int64_t kMost = std::numeric_limits<int64_t>::max();
+    WindowEdge edge;
+    edge.unix_ns = node.required("unix_ns").whole_number(0, kMost);
+    if (const auto step = node.find("step")) edge.step = step->whole_number(0, kMost);
+    if (const auto time = node.find("step_unix_ns")) edge.step_unix_ns = time->whole_number(0, kMost);
+    const auto groups = node.find("groups");
+    if (!groups) return edge;
+    for (const Node& group : groups->elements()) {
+      GroupCount count;
+      count.group = group.required("name").name();
+      if (const auto number = group.find("last_enqueued")) count.last_enqueued = number->whole_number(-1, kMost);
+      if (const auto number = group.find("last_completed")) count.last_completed = number->whole_number(-1, kMost);
+      edge.groups.push_back(std::move(count));
+    }
+    return edge;
+  }
+
   void add_rank(const Node& node) {
     BundleRank rank;
     rank.key = node.key();
@@ -291,7 +309,12 @@ class Reader {
       rank.rank.pid = pid->whole_number(-1, std::numeric_limits<int64_t>::max());
     }
     if (const auto trace = node.find("trace")) rank.trace = read_file(*trace);
+    if (const auto stacks = node.find("stacks")) rank.stacks = read_file(*stacks);
     rank.rank.labels = read_labels(node);
+    if (const auto edges = node.find("edges")) {
+      if (const auto edge = edges->find("start")) rank.rank.edges.start = read_edge(*edge);
+      if (const auto edge = edges->find("end")) rank.rank.edges.end = read_edge(*edge);
+    }
     document_.ranks.push_back(std::move(rank));
   }
 

@@ -17,9 +17,10 @@ struct BundleFile {
 };
 
 struct BundleRank {
-  RankInput rank;   ///< without trace_path
+  RankInput rank;   ///< without its files' paths
   std::string key;  ///< "ranks[2]"
   BundleFile trace;
+  BundleFile stacks;
 };
 
 /// What bundle.json says.

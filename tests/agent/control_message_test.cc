@@ -67,6 +67,8 @@ TEST(ControlMessage, AStatusComesBackAsItWas) {
   status.stage = WindowStage::kCollecting;
   status.windows = 1;
   status.profiled_s = 3;
+  status.interference_ms = 412.5;
+  status.cost = {17.5, 0.125, -1};
   status.dropped = 4;
   status.refused = 5;
   status.diagnoses = 2;
@@ -89,6 +91,10 @@ TEST(ControlMessage, AStatusComesBackAsItWas) {
   EXPECT_EQ(back->window, status.window);
   EXPECT_EQ(back->stage, status.stage);
   EXPECT_EQ(back->windows, status.windows);
+  EXPECT_EQ(back->interference_ms, status.interference_ms);
+  EXPECT_EQ(back->cost.probe_us_per_step, 17.5);
+  EXPECT_EQ(back->cost.probe_percent, 0.125);
+  EXPECT_EQ(back->cost.watcher_percent, -1);
   EXPECT_EQ(back->dropped, status.dropped);
   EXPECT_EQ(back->refused, status.refused);
   EXPECT_EQ(back->diagnoses, status.diagnoses);

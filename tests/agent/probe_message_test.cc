@@ -106,7 +106,17 @@ TEST(ProbeMessage, RepliesEdgesAndFarewells) {
   const auto reply = decoded<ReplyMessage>(5, R"({"request": 12, "ok": false, "error": "busy"})");
   EXPECT_EQ(reply.request, "12");
   EXPECT_EQ(reply.error, "busy");
-  EXPECT_TRUE(decoded<EdgeMessage>(4, R"({"rank": 1, "window": "w", "edge": "end"})").end);
+  const auto edge = decoded<EdgeMessage>(4, R"({"rank": 1, "window": "w", "edge": "end", "unix_ns": 17, "step": 3,
+    "step_unix_ns": 12, "groups": [{"name": "0", "last_enqueued": 5, "last_started": -1, "last_completed": 4},
+                                   {"name": null, "last_enqueued": 1}, 7, {"name": "tp", "last_completed": -9}]})");
+  EXPECT_TRUE(edge.end);
+  EXPECT_EQ(edge.read.unix_ns, 17);
+  EXPECT_EQ(edge.read.step, 3);
+  EXPECT_EQ(edge.read.step_unix_ns, 12);
+  ASSERT_EQ(edge.read.groups.size(), 2U) << "one without a name tells nothing";
+  EXPECT_EQ(edge.read.groups[0].last_enqueued, 5);
+  EXPECT_EQ(edge.read.groups[0].last_completed, 4);
+  EXPECT_EQ(edge.read.groups[1].last_completed, -1);
   EXPECT_EQ(decoded<ByeMessage>(6, R"({"rank": 1, "exception": "ValueError", "line": -3})").line, 0);
   EXPECT_EQ(decoded<OffMessage>(7, R"({"rank": 1, "reason": "errors"})").reason, "errors");
 }

@@ -13,14 +13,19 @@
 
 #include "agent/nccl_ring.h"
 
+#include "trace/bundle.h"
+
 namespace eroica::testing {
 namespace {
 
+using ::testing::Each;
+using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 using ::testing::Not;
 
 constexpr int64_t kSecond = 1'000'000'000;
+constexpr pid_t kNoPid = 1 << 25;  // beyond what the kernel gives
 
 /// A job of two ranks whose files the test writes.
 class WindowRunnerTest : public ::testing::Test {
@@ -28,6 +33,7 @@ class WindowRunnerTest : public ::testing::Test {
   void SetUp() override {
     folder_ = ::testing::TempDir() + "wrXXXXXX";
     ASSERT_NE(mkdtemp(folder_.data()), nullptr);
+    setenv("PATH", folder_.c_str(), 1);  // where there is no py-spy
     Result<DatagramSocket> bound = DatagramSocket::bind(folder_ + "/probe", kMostProbeBytes);
     ASSERT_TRUE(bound);
     socket_.emplace(std::move(bound.value()));
@@ -37,12 +43,17 @@ class WindowRunnerTest : public ::testing::Test {
       hello.world_size = 2;
       hello.kineto_daemon = true;
       hello.profile = true;
-      ranks_.hello(hello, 100 + number, fmt::format("{}-ab", 100 + number), false, 1);
+      ranks_.hello(hello, kNoPid + number, fmt::format("{}-ab", 100 + number), false, 1);
     }
   }
   void TearDown() override { std::filesystem::remove_all(folder_); }
 
-  WindowRunner runner(PythonStacks stacks) { return {"job", folder_, folder_, *socket_, stacks}; }
+  WindowRunner runner(PythonStacks stacks, double most_mb = 1000) {
+    WindowPolicy policy;
+    policy.stacks = stacks;
+    policy.most_mb = most_mb;
+    return {"job", folder_, folder_, *socket_, policy};
+  }
 
   void write(const std::string& window, int32_t rank, off_t bytes) const {
     const std::string path = fmt::format("{}/{}/rank{}_{}.json", folder_, window, rank, 100 + rank);
@@ -95,8 +106,31 @@ TEST_F(WindowRunnerTest, ARankWithBusyPythonIsSparedItsStacks) {
   EXPECT_THAT(told[0], HasSubstr("PROFILE_WITH_STACK=true\n"));
   EXPECT_THAT(told[1], HasSubstr("PROFILE_WITH_STACK=false\n"));
   ASSERT_TRUE(taken);
-  ASSERT_EQ(taken->notes.size(), 1);
-  EXPECT_THAT(taken->notes[0], HasSubstr("rank 1 was profiled without Python stacks"));
+  EXPECT_THAT(taken->notes, ElementsAre("rank 1: Python is too busy there for every call to be traced",
+                                        "rank 1: profiled without Python stacks, since py-spy is not installed"));
+}
+
+TEST_F(WindowRunnerTest, ARankThatWroteTooMuchGetsAShorterWindow) {
+  WindowRunner runner = this->runner(PythonStacks::kOff, 100);
+  std::optional<WindowTaken> taken;
+  take(runner, 600'000'000, taken);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->window.plan().end_unix_ns - taken->window.plan().start_unix_ns, 3 * kSecond);
+  EXPECT_THAT(taken->notes, IsEmpty());
+  take(runner, 1000, taken);
+  ASSERT_TRUE(taken);
+  EXPECT_EQ(taken->window.plan().end_unix_ns - taken->window.plan().start_unix_ns, kSecond / 2);
+  EXPECT_THAT(taken->notes, ElementsAre("the window is 0.5 s long, since rank 1 writes 200 MB a second (most_mb)"));
+  take(runner, 1000, taken);
+  EXPECT_EQ(taken->window.plan().end_unix_ns - taken->window.plan().start_unix_ns, 3 * kSecond);
+}
+
+TEST_F(WindowRunnerTest, StacksThatCannotBeSampledAreLeftOut) {
+  WindowRunner runner = this->runner(PythonStacks::kSample);
+  std::optional<WindowTaken> taken;
+  EXPECT_THAT(take(runner, 602'000'000, taken), Each(HasSubstr("PROFILE_WITH_STACK=false\n")));
+  ASSERT_TRUE(taken);
+  EXPECT_THAT(taken->notes, ElementsAre("ranks 0-1: profiled without Python stacks, since py-spy is not installed"));
 }
 
 TEST_F(WindowRunnerTest, BesideTheJobsOwnProfilerNobodyWaitsForATrace) {
@@ -106,7 +140,7 @@ TEST_F(WindowRunnerTest, BesideTheJobsOwnProfilerNobodyWaitsForATrace) {
   for (const int32_t rank : {0, 1}) {
     ASSERT_FALSE(runner.configuration_for(rank, now_ns_).empty());
     runner.armed(rank);
-    runner.edge(rank, {rank, id, false, rank == 1, "{}"});
+    runner.edge(rank, {rank, id, false, rank == 1, {}});
   }
   write(id, 0, 1000);
   const std::optional<WindowTaken> taken = runner.tick(ranks_, runner.plan().end_unix_ns);
@@ -146,6 +180,30 @@ TEST_F(WindowRunnerTest, WhatNcclToldStandsInTheBundle) {
   EXPECT_FALSE(std::filesystem::exists(taken->folder + "/nccl-rank7.json"));
   ASSERT_EQ(taken->notes.size(), 1);
   EXPECT_EQ(taken->notes[0], "of rank 1, 2 events of NCCL were lost");
+}
+
+TEST_F(WindowRunnerTest, WhatTheProbesReadAtTheEdgesIsInTheBundle) {
+  WindowRunner runner = this->runner(PythonStacks::kTrace);
+  ASSERT_TRUE(runner.begin(ranks_, 3, {}, now_ns_));
+  const WindowPlan plan = runner.plan();
+  for (const int32_t rank : {0, 1}) write(plan.id, rank, 1000);
+  runner.edge(1, {1, plan.id, false, false, {plan.start_unix_ns, 7, 5, {{"0", 12, 11}}}});
+  runner.edge(1, {1, plan.id, false, false, {plan.start_unix_ns, 7, 5, {{"tp", 3, 3}}}});
+  runner.edge(1, {1, plan.id, true, false, {plan.end_unix_ns, 17, 6, {}}});
+  runner.edge(1, {1, "another", true, false, {1, 1, 1, {}}});
+  const std::optional<WindowTaken> taken = runner.tick(ranks_, plan.end_unix_ns);
+  ASSERT_TRUE(taken);
+  const Result<InputSet> inputs = discover({taken->folder}, {});
+  ASSERT_TRUE(inputs);
+  ASSERT_EQ(inputs->ranks.size(), 2U);
+  EXPECT_FALSE(inputs->ranks[0].edges.start || inputs->ranks[0].edges.end);
+  const WindowEdges& edges = inputs->ranks[1].edges;
+  ASSERT_TRUE(edges.start && edges.end);
+  EXPECT_EQ(edges.start->step, 7);
+  ASSERT_EQ(edges.start->groups.size(), 2U);
+  EXPECT_EQ(edges.start->groups[1].group, "tp");
+  EXPECT_EQ(edges.start->groups[0].last_completed, 11);
+  EXPECT_EQ(edges.end->unix_ns, plan.end_unix_ns);
 }
 
 }  // namespace

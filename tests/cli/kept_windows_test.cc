@@ -50,5 +50,13 @@ TEST_F(KeptWindowsTest, OneThatIsTooLargeLeavesTheOthers) {
   EXPECT_EQ(kept(), 2U);
 }
 
+TEST_F(KeptWindowsTest, OneForWhichThereIsNoRoomLeavesTheOthers) {
+  const auto now_ns = int64_t{1'790'000'000} * 1'000'000'000;
+  ASSERT_TRUE(KeptWindows((folder_ / "kept").string(), policy_).keep(bundle(30'000), "window-1", now_ns));
+  policy_.leave_free_gb = 1e9;  // more than any disk has
+  EXPECT_FALSE(KeptWindows((folder_ / "kept").string(), policy_).keep(bundle(30'000), "window-2", now_ns));
+  EXPECT_EQ(kept(), 1U);
+}
+
 }  // namespace
 }  // namespace eroica

@@ -32,9 +32,10 @@ def test_show_is_a_policy_without_problems(eroica, tmp_path):
     assert (result.returncode, result.stdout) == (0, "no problems\n")
 
 
-def test_stacks_can_be_turned_off(eroica, tmp_path):
+@pytest.mark.parametrize("stacks", ["sample", "off"])
+def test_stacks_can_be_sampled_or_turned_off(eroica, tmp_path, stacks):
     path = tmp_path / "policy.toml"
-    path.write_text(eroica("policy", "show").stdout.replace('stacks = "trace"', 'stacks = "off"'))
+    path.write_text(eroica("policy", "show").stdout.replace('stacks = "trace"', f'stacks = "{stacks}"'))
     result = eroica("policy", "check", path)
     assert (result.returncode, result.stdout) == (0, "no problems\n")
 

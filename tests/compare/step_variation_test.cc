@@ -16,6 +16,7 @@ Job job_of(const std::vector<std::vector<float>>& own, StepSource source = StepS
   Job job = bare_job(own.size());
   for (size_t rank = 0; rank < own.size(); ++rank) {
     job.ranks[rank].step_source = source;
+    job.ranks[rank].steps_numbered = source == StepSource::kProfilerStep;
     for (const float ms : own[rank]) add_step(job, rank, 100, ms, ms * 10);
   }
   return job;

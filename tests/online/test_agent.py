@@ -124,10 +124,13 @@ def test_a_window_that_somebody_asks_for(place):
     assert status["step_ms"] > 0
     text = place.eroica("status", "job7").stdout
     assert text.startswith("job7: ") and "ranks       2" in text and "eroica run" in text
+    assert 0 < status["probe_us_per_step"] < 5000 and 0 < status["probe_percent"] < 10 and 0 < status["watcher_percent"] < 50
+    assert "µs a step" in text and "of a core here" in text
 
     document = place.trigger("--reason", "the loss is odd")
     assert document["job"]["world_size"] == 2
     assert 1500 < document["window"]["duration_ms"] < 2500
+    assert document["budget"]["probe_us_per_step"] > 0 and document["budget"]["watcher_percent"] > 0
     assert "as asked: the loss is odd" in job.log.read_text()
     status = place.status()
     assert status["windows"] == 1 and status["last_window"]["id"] == "window-1"

@@ -1,7 +1,9 @@
 """`eroica run` around a real job."""
 
 import glob
+import json
 import os
+import shutil
 import signal
 import subprocess
 import time
@@ -159,13 +161,38 @@ after_steps = 60
 """
 
 
-def test_a_window_of_the_healthy_job(run):
-    job = run(policy=BASELINE)
+def test_a_window_of_the_healthy_job(run, tmp_path):
+    job = run(policy=BASELINE, options=["--keep", str(tmp_path / "kept")])
     job.until(lambda: "the healthy window is taken" in job.stderr() or job.diagnoses(), "a window")
     errors = job.stderr()
     assert "profiling 2 ranks for 3.0 s, to compare later windows with" in errors
     assert "from inside" not in errors and "no trace" not in errors, errors
     assert job.stop() == 0
+    (bundle,) = (tmp_path / "kept").glob("*-window-1")
+    ranks = json.loads((bundle / "bundle.json").read_text())["ranks"]
+    done = subprocess.run([EROICA, "analyze", str(bundle), "--format", "json"], capture_output=True, text=True)
+    for rank in json.loads(done.stdout)["profile"]["steps"]["ranks"]:
+        edges = ranks[rank["rank"]]["edges"]
+        numbers = [step["number"] for step in rank["steps"]]
+        assert numbers[0] == edges["start"]["step"] + 1, "steps are numbered as the job does"
+        assert edges["end"]["step"] in numbers[-2:]
+
+
+@pytest.mark.skipif(shutil.which("py-spy") is None, reason="no py-spy")
+def test_python_is_sampled_from_outside(run, tmp_path):
+    job = run("time.sleep(0.03)", policy=BASELINE.replace("[window]", '[window]\nstacks = "sample"'),
+              options=["--keep", str(tmp_path / "kept")])
+    job.until(lambda: "the healthy window is taken" in job.stderr() or job.diagnoses(), "a window")
+    assert "without Python stacks" not in job.stderr(), job.stderr()
+    assert job.stop() == 0
+    (bundle,) = (tmp_path / "kept").glob("*-window-1")
+    assert all(rank["stacks"] for rank in json.loads((bundle / "bundle.json").read_text())["ranks"])
+    assert not any(b'"python_function"' in trace.read_bytes() for trace in bundle.glob("rank*.json"))
+    done = subprocess.run([EROICA, "analyze", str(bundle), "--format", "json"], capture_output=True, text=True)
+    found = [row for row in json.loads(done.stdout)["profile"]["functions"] if "augment" in row["name"]]
+    assert found and found[0]["file"].endswith("train.py") and found[0]["line"] == 8, found
+    for rank in found[0]["ranks"]:
+        assert 25 < rank["exposed_ms_per_step"] < 40, found
 
 
 def test_where_kineto_asks_nobody_ranks_profile_themselves(run):

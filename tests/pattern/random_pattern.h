@@ -202,6 +202,7 @@ inline RankPattern any_pattern(size_t size = 6) {
   pattern.window_start_unix_ns = *rc::gen::arbitrary<int64_t>();
   pattern.window_ns = *any_time();
   pattern.step_source = static_cast<StepSource>(*rc::gen::inRange(0, 4));
+  pattern.steps_numbered = pattern.step_source == StepSource::kProfilerStep || *rc::gen::arbitrary<bool>();
   pattern.step_note = *any_text();
   pattern.steps = some<StepPattern>(size, [] { return any_step(); });
   const size_t steps = pattern.steps.size();

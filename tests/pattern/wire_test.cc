@@ -520,6 +520,7 @@ RC_GTEST_PROP(Wire, WhatIsSmallComesBackAsItWas, ()) {
   RC_ASSERT(decoded.window_start_unix_ns == pattern.window_start_unix_ns);
   RC_ASSERT(decoded.window_ns == pattern.window_ns);
   RC_ASSERT(decoded.step_source == pattern.step_source);
+  RC_ASSERT(decoded.steps_numbered == pattern.steps_numbered);
   RC_ASSERT(decoded.step_note == pattern.step_note);
   RC_ASSERT(decoded.steps == pattern.steps);
   RC_ASSERT(decoded.budget == pattern.budget);

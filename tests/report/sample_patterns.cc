@@ -136,6 +136,7 @@ SampleJob gpu_job(int ranks) {
     pattern.device = "Accelerator 80GB";
     pattern.world_size = ranks + 2;
     pattern.step_source = StepSource::kProfilerStep;
+    pattern.steps_numbered = true;
     for (int s = 0; s < 3; ++s) {
       StepPattern step;
       step.number = 100 + s;

@@ -12,6 +12,7 @@ RankPattern with_steps(int32_t rank, int64_t first, const std::vector<int64_t>& 
   RankPattern pattern;
   pattern.rank = rank;
   pattern.step_source = StepSource::kProfilerStep;
+  pattern.steps_numbered = true;
   int64_t at_ns = 0;
   for (const int64_t ms : durations_ms) {
     StepPattern step;

@@ -35,6 +35,30 @@ std::string refused(const std::string& text, Error::Kind kind = Error::Kind::kIn
   return document.error().message;
 }
 
+TEST(BundleDocument, ReadsWhatTheProbeSawAtTheEdges) {
+  const BundleDocument bundle = parsed(with(R"("ranks": [{"rank": 0, "edges": {
+    "start": {"unix_ns": 1000, "step": 7, "step_unix_ns": 900,
+              "groups": [{"name": 0, "last_enqueued": 12, "last_completed": 11}, {"name": "tp"}]},
+    "end": {"unix_ns": 2000}}}, {"rank": 1, "edges": null}])"));
+  ASSERT_EQ(bundle.ranks.size(), 2U);
+  const WindowEdges& edges = bundle.ranks[0].rank.edges;
+  ASSERT_TRUE(edges.start && edges.end);
+  EXPECT_EQ(edges.start->unix_ns, 1000);
+  EXPECT_EQ(edges.start->step, 7);
+  EXPECT_EQ(edges.start->step_unix_ns, 900);
+  ASSERT_EQ(edges.start->groups.size(), 2U);
+  EXPECT_EQ(edges.start->groups[0].group, "0");
+  EXPECT_EQ(edges.start->groups[0].last_enqueued, 12);
+  EXPECT_EQ(edges.start->groups[0].last_completed, 11);
+  EXPECT_EQ(edges.start->groups[1].last_completed, -1);
+  EXPECT_EQ(edges.end->step, 0);
+  EXPECT_FALSE(bundle.ranks[1].rank.edges.start);
+  EXPECT_THAT(refused(with(R"("ranks": [{"rank": 0, "edges": {"end": {"step": 7}}}])")),
+              HasSubstr("ranks[0].edges.end.unix_ns: missing"));
+  EXPECT_THAT(refused(with(R"("ranks": [{"rank": 0, "edges": {"end": {"unix_ns": 1, "step": -7}}}])")),
+              HasSubstr("ranks[0].edges.end.step"));
+}
+
 TEST(BundleDocument, ReadsTheWholeContract) {
   const BundleDocument bundle = parsed(R"({
     "schema": "eroica.bundle/1",

@@ -1,0 +1,73 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <atomic>
+#include <condition_variable>
+#include <cstdint>
+#include <map>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "agent/window.h"
+
+namespace eroica {
+
+/// Where py-spy is: on this process's PATH, else beside this Python, if that is an absolute path; empty: nowhere.
+std::string find_py_spy(const std::string& python);
+/// As it was called; empty: not known.
+std::string program_of(pid_t pid);
+
+/// Samples the Python stacks of some processes over a window, from outside and without stopping them, by one py-spy for
+/// each; on a thread of its own.
+class StackSampler {
+ public:
+  struct Target {
+    int32_t rank = -1;
+    pid_t pid = -1;
+    std::string py_spy;
+  };
+
+  /// Files go into `folder`, which is the window's.
+  StackSampler(std::string folder, const WindowPlan& plan, std::vector<Target> targets);
+  StackSampler(const StackSampler&) = delete;
+  StackSampler& operator=(const StackSampler&) = delete;
+  ~StackSampler() { (void)finish(); }
+
+  [[nodiscard]] bool done() const { return done_; }
+
+  struct Outcome {
+    std::map<int32_t, std::string> files;  ///< by rank: names of traces in the folder
+    std::vector<std::string> notes;        ///< what became of the others
+  };
+  /// Ends what is not done yet.
+  Outcome finish();
+
+ private:
+  struct Sampled {
+    Target target;
+    pid_t sampler = -1;  // −1: it does not run
+    int64_t began_unix_ns = 0;
+    std::string why;  // there is nothing of it
+  };
+  void run();
+  void begin(Sampled& sampled) const;
+  void look_after(Sampled& sampled, bool no_longer) const;
+  void convert(Sampled& sampled);
+  [[nodiscard]] std::string path_of(const Sampled& sampled, const char* what) const;
+  bool wait_until(int64_t unix_ns);  // false: it is to end
+
+  std::string folder_;
+  WindowPlan plan_;
+  std::vector<Sampled> ranks_;
+  Outcome outcome_;
+  std::atomic<bool> done_ = false;
+  std::mutex mutex_;
+  std::condition_variable ends_;
+  bool ending_ = false;  // shared
+  std::thread thread_;   // last: it uses all of the above
+};
+
+}  // namespace eroica
