@@ -92,10 +92,23 @@ def save(model, path):
         os.fsync(file.fileno())
 
 
+def check():
+    if on("raise"):
+        raise ValueError("a loss that is no number")
+
+
 def wait_for_somebody():
     while on("hang"):
         time.sleep(0.2)
         look_what_is_on()
+
+
+def agree(flag):
+    """Every rank learns the sum; what all of them must call alike."""
+    if on("mismatch"):
+        dist.broadcast(flag, src=0)
+    else:
+        dist.all_reduce(flag)
 
 
 def train_step(model, optimizer, x):
@@ -132,9 +145,10 @@ def main():
         if on("checkpoint") and RANK == 0 and step % 10 == 0:
             save(model, f"{FOLDER}/checkpoint")
         wait_for_somebody()
+        check()
         if step % 20 == 0:
             stop[0] = os.path.exists(f"{FOLDER}/stop")
-            dist.all_reduce(stop)
+            agree(stop)
             if stop[0] > 0:
                 break
         if RANK == 0 and step % 10 == 0:

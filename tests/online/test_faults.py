@@ -247,6 +247,37 @@ def test_a_rank_that_waits_for_ever(start):
     assert job.stop() == 0
 
 
+def test_a_rank_that_enters_another_collective(start):
+    job = start(sensitivity=30)
+    with faults.switched_on(job.folder, "mismatch-2"):
+        job.until(lambda: any(d.get("blocked") for d in job.documents()), "a diagnosis")
+    document = next(d for d in job.documents() if d.get("blocked"))
+    diagnosis = first(document)
+    assert (diagnosis["cause"], diagnosis["ranks"]) == ("blocked.mismatch", [2])
+    assert document["blocked"]["waiting"] == [0, 1]
+    assert "broadcast" in diagnosis["summary"]
+    assert diagnosis["function"]["name"] == "agree"
+
+
+def test_a_killed_rank(start):
+    job = start(sensitivity=30)
+    with faults.killed(job.pid(1)):
+        assert job.process.wait(timeout=DEADLINE_S) != 0
+    diagnosis = first(job.documents()[-1])
+    assert (diagnosis["cause"], diagnosis["ranks"]) == ("blocked.process_dead", [1])
+    assert "killed by signal 9 (SIGKILL)" in diagnosis["summary"]
+
+
+def test_a_rank_that_raises(start):
+    job = start(sensitivity=30)
+    with faults.switched_on(job.folder, "raise-2"):
+        assert job.process.wait(timeout=DEADLINE_S) != 0
+    diagnosis = first(job.documents()[-1])
+    assert (diagnosis["cause"], diagnosis["ranks"]) == ("blocked.process_dead", [2])
+    assert diagnosis["function"]["name"] == "ValueError"
+    assert "job.py" in diagnosis["function"]["file"]
+
+
 @quiet_machine
 def test_a_healthy_job(start):
     job = start(baseline=1)
