@@ -203,7 +203,7 @@ def test_validation_on_all_ranks(start):
         document = job.diagnosed()
     diagnosis = first(document)
     assert diagnosis["cause"] == "code.slow_function"
-    assert diagnosis["ranks"] == [0, 1, 2]
+    assert (diagnosis["scope"], diagnosis["ranks"]) == ("all", [])
     assert "validate" in json.dumps(diagnosis["function"])
     assert job.stop() == 0
 
