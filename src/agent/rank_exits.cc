@@ -152,6 +152,12 @@ Conclusion conclude_ended(const RankExits& ends, std::span<const Rule> rules) {
   if (const std::string after = what_followed(ends, first); !after.empty()) {
     diagnosis.summary += fmt::format(" What followed: {}.", after);
   }
+  diagnosis.evidence.push_back({fmt::format("last step of rank {}, which {}", end.rank, in_words(end)),
+                                static_cast<double>(end.last_step),
+                                "",
+                                {},
+                                {},
+                                {end.rank}});
   if (signal_of(end) == SIGKILL && ends.oom_kills > 0) {
     diagnosis.summary += " The kernel killed a process for want of memory at that time.";
     diagnosis.evidence.push_back(
