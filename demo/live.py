@@ -92,7 +92,7 @@ class Job:
             documents = [json.loads(line) for line in file.read().splitlines()]
         return [document for document in documents
                 if document["diagnoses"] and document["timing"]["detected_unix_ns"] >= since_ns
-                and ("blocked" in document or not blocked)]
+                and (document["diagnoses"][0]["cause"].startswith("blocked.") or not blocked)]
 
     def close(self):
         # Gently first, so that eroica clears its own things away.

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Installs what the project needs on Debian 12, and only what is missing.
-#   tools/setup.sh [build] [test] [torch] [demo] [browser]      (default: build test)
+#   tools/setup.sh [build] [test] [torch] [demo] [megatron] [browser]      (default: build test)
 set -euo pipefail
 cd "$(dirname "$(readlink -f "$0")")/.."
 
@@ -24,8 +24,8 @@ for part in "${parts[@]}"; do
     build) packages+=("${build_packages[@]}") ;;
     test) packages+=("${test_packages[@]}") ;;
     browser) packages+=("${browser_packages[@]}") ;;
-    torch|demo) ;;
-    *) die "unknown part '$part' (build, test, torch, demo, browser)" ;;
+    torch|demo|megatron) ;;
+    *) die "unknown part '$part' (build, test, torch, demo, megatron, browser)" ;;
   esac
 done
 
@@ -81,6 +81,17 @@ install_torch() {
   make_venv $folder $requirements "${options[@]}"
 }
 
+# Without what it depends on: PyTorch is there, and the rest is for GPUs.
+install_megatron() {
+  local requirements=tools/requirements-megatron.txt folder=build/megatron
+  cmp -s $requirements $folder/installed.txt && return
+  say "installing $(grep -v '^#' $requirements | xargs)"
+  rm -rf $folder
+  build/venv-torch/bin/python3 -m pip install -q --disable-pip-version-check --no-deps --target $folder -r $requirements \
+    >build/setup.log 2>&1 </dev/null || { tail -n 20 build/setup.log >&2; die "pip failed"; }
+  cp $requirements $folder/installed.txt
+}
+
 has_torch() { python3 -c 'import torch.distributed, torch.profiler' 2>/dev/null; }
 
 mkdir -p build
@@ -90,3 +101,4 @@ install_packages
 if wants test; then make_venv build/venv tools/requirements.txt; fi
 # The demo trains with the torch of python3 where it has one; tests with the one they were written for.
 if wants torch || { wants demo && ! has_torch; }; then install_torch; fi
+if wants megatron; then install_megatron; fi

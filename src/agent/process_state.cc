@@ -26,9 +26,11 @@ ProcessState read_process_state(pid_t pid, const std::string& proc) {
   if (name_end == std::string::npos) return state;
   std::istringstream fields(stat.substr(name_end + 1));
   std::string field;
-  for (int number = 3; number <= 22 && fields >> field; ++number) {
+  for (int number = 3; number <= 52 && fields >> field; ++number) {
     if (number == 3) state.letter = field[0];
     if (number == 22) state.start_ticks = std::strtoull(field.c_str(), nullptr, 10);
+    if (number == 52 && state.letter == 'Z')
+      state.exit_code = static_cast<int>(std::strtol(field.c_str(), nullptr, 10));
   }
   if (state.letter == 'S' || state.letter == 'D') state.wait_channel = contents(folder + "wchan");
   if (state.wait_channel == "0") state.wait_channel.clear();

@@ -3,15 +3,17 @@
 #include <sys/types.h>
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 namespace eroica {
 
 /// What a process is doing, as the kernel tells.
 struct ProcessState {
-  char letter = 'X';         ///< of /proc/PID/stat; 'X' where there is no such process
-  std::string wait_channel;  ///< the kernel function that it sleeps in; empty: none, or not told
-  uint64_t start_ticks = 0;  ///< tells it from a later process of the same number
+  char letter = 'X';             ///< of /proc/PID/stat; 'X' where there is no such process
+  std::string wait_channel;      ///< the kernel function that it sleeps in; empty: none, or not told
+  uint64_t start_ticks = 0;      ///< tells it from a later process of the same number
+  std::optional<int> exit_code;  ///< as wait(2) has it, of one that has ended
 
   [[nodiscard]] bool dead() const { return letter == 'X' || letter == 'Z'; }
   [[nodiscard]] bool stopped() const { return letter == 'T' || letter == 't'; }

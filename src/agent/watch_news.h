@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "agent/blocked_inquiry.h"
+#include "agent/rank_exits.h"
 #include "agent/watch_cost.h"
 #include "agent/window.h"
 #include "steps/detector.h"
@@ -49,11 +50,17 @@ struct JobInquired {
   DetectorEvent cause;
 };
 
+/// Processes of ranks ended otherwise than in order; `cause.blocked` says since when.
+struct RanksEnded {
+  RankExits ends;
+  DetectorEvent cause;
+};
+
 struct Remark {
   std::string text;
 };
 
-using WatchNews = std::variant<RanksKnown, Detected, WindowBegun, WindowTaken, JobInquired, Remark>;
+using WatchNews = std::variant<RanksKnown, Detected, WindowBegun, WindowTaken, JobInquired, RanksEnded, Remark>;
 
 /// Is called on the watcher's thread, and must not wait.
 using WatchListener = std::function<void(WatchNews)>;

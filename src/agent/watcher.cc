@@ -179,12 +179,13 @@ void Watcher::run() {
   detector_.emplace(options_.policy, options_.job, now_ns_);
   int64_t ticked_ns = 0;
   while (!stopping_) {
-    std::array<pollfd, 3> waits = {pollfd{probes_.fd(), POLLIN, 0}, pollfd{kineto_.fd(), POLLIN, 0},
-                                   pollfd{wake_, POLLIN, 0}};
+    std::array<pollfd, 4> waits = {pollfd{probes_.fd(), POLLIN, 0}, pollfd{kineto_.fd(), POLLIN, 0},
+                                   pollfd{wake_, POLLIN, 0}, pollfd{ends_.fd(), POLLIN, 0}};
     poll(waits.data(), waits.size(), kTickMs);
     now_ns_ = monotonic_ns();
     read_probes();
     read_kineto();
+    if (waits[3].revents != 0) take_ends();
     if (waits[2].revents != 0) {
       uint64_t drained = 0;
       (void)!read(wake_, &drained, sizeof drained);
@@ -198,6 +199,8 @@ void Watcher::run() {
   }
   read_probes();  // what the ending job said last
   read_rings();
+  take_ends();
+  tell_ends(true);
 }
 
 void Watcher::read_probes() {
@@ -272,6 +275,7 @@ void Watcher::on_message(ProbeMessage message, Datagram& from) {
   } else if (const auto* bye = std::get_if<ByeMessage>(&message)) {
     rank->left = true;
     leave(*rank);
+    ends_.said_bye(*rank, *bye, unix_ns());
     if (!bye->exception.empty()) {
       listener_(Remark{fmt::format("rank {} ends after step {} with {} at {}:{}", rank->hello.rank, rank->last_step,
                                    bye->exception, bye->file, bye->line)});
@@ -292,6 +296,10 @@ void Watcher::on_hello(HelloMessage hello, Datagram& from) {
   if (const LiveRank* holder = ranks_.by_rank(hello.rank); holder != nullptr && holder->pid != from.pid) {
     holder_is_dead = read_process_state(holder->pid).dead();
     if (holder_is_dead) rings_.remove(holder->pid);
+    if (holder_is_dead && !holder->takes_part()) {
+      tell_ends(true);
+      ends_.begin_again();
+    }
   }
   const bool hooks = hello.step_hook;
   const LiveRank* known = ranks_.by_pid(from.pid);
@@ -299,6 +307,7 @@ void Watcher::on_hello(HelloMessage hello, Datagram& from) {
       ranks_.hello(std::move(hello), from.pid, name, holder_is_dead, read_process_state(from.pid).start_ticks);
   if (rank == nullptr) return;
   rings_.add(from.pid, std::move(from.attached));
+  ends_.joined(*rank);
   if (first_rank_ns_ == 0) first_rank_ns_ = now_ns_;
   if (known == nullptr && !hooks) {
     listener_(
@@ -372,7 +381,7 @@ std::string Watcher::begin_window(const DetectorEvent& event, std::optional<doub
   if (windows_.active()) return fmt::format("{} is being taken", windows_.plan().id);
   const double step_s = std::max(step_seconds(), event.slow.level_ms * 1e-3);
   if (!wanted_s) wanted_s = options_.window_s;
-  const double length_s = wanted_s.value_or(window_length_s(step_s, options_.policy.window.length_s));
+  const double length_s = wanted_s.value_or(window_length_s(step_s, event.slow.stall_spacing_s, options_.policy.window.length_s));
   const size_t ranks = ranks_.present().size();
   if (ranks == 0) return "no rank is there";
   if (!windows_.begin(ranks_, length_s, event, unix_ns())) {
@@ -403,6 +412,7 @@ void Watcher::each_tick() {
     }
   }
   if (std::optional<JobInquired> inquired = inquiries_.tick(ranks_, now_ns_)) listener_(*std::move(inquired));
+  tell_ends(false);
 }
 
 /// Somebody may remove what lies in /tmp.
@@ -483,13 +493,39 @@ void Watcher::look_for_ended() {
     rank.gone = true;
     leave(rank);
     windows_.gone(number);
+    ends_.gone(rank, unix_ns());
   }
+}
+
+void Watcher::take_ends() {
+  for (const EndedProcess& process : ends_.take(ranks_, unix_ns())) {
+    LiveRank* rank = ranks_.by_pid(process.pid);
+    if (rank == nullptr || !rank->takes_part()) continue;
+    rank->gone = true;
+    leave(*rank);
+    windows_.gone(rank->hello.rank);
+  }
+}
+
+void Watcher::tell_ends(bool at_once) {
+  std::optional<RankExits> ends = ends_.to_tell(ranks_, at_once, unix_ns());
+  if (!ends || first_to_end(*ends).empty()) return;
+  ends->mean_step_s = step_seconds();
+  DetectorEvent cause;
+  cause.kind = DetectorEvent::Kind::kBlocked;
+  cause.step = ends->ends.front().last_step;
+  cause.now_ns = now_ns_;
+  cause.unix_ns = ends->ends.front().unix_ns;
+  cause.blocked.since_unix_ns = cause.unix_ns;
+  listener_(RanksEnded{*std::move(ends), cause});
 }
 
 void Watcher::each_second() {
   second_ns_ = now_ns_;
   look_after_sockets();
+  take_ends();
   look_for_ended();
+  ends_.each_second();
   ask_who();
   tell_ranks(first_rank_ns_ != 0 && now_ns_ - first_rank_ns_ > kRanksMayComeNs);
   std::vector<DetectorEvent> events;

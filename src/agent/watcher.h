@@ -15,6 +15,7 @@
 
 #include "agent/control_message.h"
 #include "agent/datagram_socket.h"
+#include "agent/end_watch.h"
 #include "agent/inquiry_runner.h"
 #include "agent/interference.h"
 #include "agent/job_folder.h"
@@ -90,6 +91,8 @@ class Watcher {
   void each_second();
   void look_after_sockets();
   void look_for_ended();
+  void take_ends();
+  void tell_ends(bool at_once);
   void show_status();
   [[nodiscard]] JobState state() const;
   [[nodiscard]] double step_seconds() const;
@@ -112,6 +115,7 @@ class Watcher {
   RecordLog log_;
   WindowRunner windows_;
   InquiryRunner inquiries_;
+  EndWatch ends_;
   WatchSummary summary_;
   uint64_t probe_cost_ns_ = 0;  // of all records
   double interference_ms_ = -1;

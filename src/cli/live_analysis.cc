@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "cli/conclude.h"
 #include "cli/executor.h"
@@ -16,6 +17,39 @@ std::vector<int32_t> ranks_of(const InputSet& inputs) {
   ranks.reserve(inputs.ranks.size());
   for (const RankInput& input : inputs.ranks) ranks.push_back(input.rank);
   return ranks;
+}
+
+/// What is known of a job that steps no longer.
+struct Standstill {
+  int32_t world_size = -1;
+  int32_t first_rank = -1;
+  size_t ranks = 0;  ///< of which something is known
+  std::set<std::string> hosts;
+  int64_t since_unix_ns = 0;
+  double silent_s = 0;
+};
+
+Document document_of(const Standstill& seen, const std::string& job, Conclusion conclusion) {
+  Document document;
+  document.job_id = job;
+  document.world_size = seen.world_size;
+  document.healthy = false;
+  document.window.start_unix_ns = seen.since_unix_ns;
+  document.window.duration_ms = seen.silent_s * 1e3;
+  document.coverage.ranks_expected = seen.world_size;
+  document.coverage.ranks_seen = seen.ranks;
+  document.coverage.hosts_seen = seen.hosts.size();
+  document.conclusion = std::move(conclusion);
+  document.profile.notes = document.conclusion.notes;
+  // Nothing was profiled: all that is told of time is that none passed in steps.
+  document.profile.steps.source = "window";
+  for (ClassSpread& spread : document.profile.time.over_ranks) spread.max_rank = std::max(0, seen.first_rank);
+  if (seen.world_size > 0) document.budget.coverage = static_cast<double>(seen.ranks) / seen.world_size;
+  if (!document.conclusion.diagnoses.empty()) {
+    document.budget.resolution = document.conclusion.diagnoses.front().function ? "function" : "host";
+    document.budget.yield = 1;
+  }
+  return document;
 }
 
 }  // namespace
@@ -48,35 +82,29 @@ Result<LiveAnalysis> analyze_window(const WindowTaken& taken, const Collected* b
 
 Document blocked_document(const JobInquired& inquired, const std::string& job, std::span<const Rule> rules) {
   const BlockedInquiry& inquiry = inquired.inquiry;
-  Document document;
-  document.job_id = job;
-  document.world_size = inquiry.world_size;
-  document.healthy = false;
-  document.window.start_unix_ns = inquired.cause.blocked.since_unix_ns;
-  document.window.duration_ms = inquiry.silent_s * 1e3;
-  document.coverage.ranks_expected = inquiry.world_size;
-  std::set<std::string> hosts;
+  Standstill seen;
+  seen.world_size = inquiry.world_size;
+  seen.since_unix_ns = inquired.cause.blocked.since_unix_ns;
+  seen.silent_s = inquiry.silent_s;
   for (const RankInquiry& rank : inquiry.ranks) {
-    if (rank.recorder_known || !rank.stack.empty() || rank.process.dead() || rank.process.stopped()) {
-      ++document.coverage.ranks_seen;
-    }
-    if (!rank.host.empty()) hosts.insert(rank.host);
+    seen.first_rank = seen.first_rank < 0 ? rank.rank : seen.first_rank;
+    if (rank.recorder_known || !rank.stack.empty() || rank.process.dead() || rank.process.stopped()) ++seen.ranks;
+    if (!rank.host.empty()) seen.hosts.insert(rank.host);
   }
-  document.coverage.hosts_seen = hosts.size();
-  document.conclusion = conclude_blocked(inquiry, rules);
-  document.profile.notes = document.conclusion.notes;
-  // Nothing was profiled: all that is told of time is that none passed in steps.
-  document.profile.steps.source = "window";
-  const int32_t first = inquiry.ranks.empty() ? 0 : inquiry.ranks.front().rank;
-  for (ClassSpread& spread : document.profile.time.over_ranks) spread.max_rank = first;
-  if (inquiry.world_size > 0) {
-    document.budget.coverage = static_cast<double>(document.coverage.ranks_seen) / inquiry.world_size;
+  return document_of(seen, job, conclude_blocked(inquiry, rules));
+}
+
+Document ended_document(const RanksEnded& ended, const std::string& job, std::span<const Rule> rules) {
+  const RankExits& ends = ended.ends;
+  Standstill seen;
+  seen.world_size = ends.world_size;
+  seen.since_unix_ns = ended.cause.blocked.since_unix_ns;
+  seen.ranks = ends.ends.size() + ends.going_on.size();
+  for (const RankExit& end : ends.ends) {
+    seen.first_rank = seen.first_rank < 0 ? end.rank : std::min(seen.first_rank, end.rank);
+    if (!end.host.empty()) seen.hosts.insert(end.host);
   }
-  if (!document.conclusion.diagnoses.empty()) {
-    document.budget.resolution = document.conclusion.diagnoses.front().function ? "function" : "host";
-    document.budget.yield = 1;
-  }
-  return document;
+  return document_of(seen, job, conclude_ended(ends, rules));
 }
 
 }  // namespace eroica

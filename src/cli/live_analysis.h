@@ -25,4 +25,7 @@ Result<LiveAnalysis> analyze_window(const WindowTaken& taken, const Collected* b
 /// The same of a job that stands still, from what was asked of its ranks.
 Document blocked_document(const JobInquired& inquired, const std::string& job, std::span<const Rule> rules);
 
+/// The same of one whose ranks ended.
+Document ended_document(const RanksEnded& ended, const std::string& job, std::span<const Rule> rules);
+
 }  // namespace eroica

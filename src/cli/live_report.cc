@@ -262,6 +262,11 @@ void LiveReport::tell(const JobInquired& inquired) {
   (void)deliver(document, inquired.cause, {}, "");
 }
 
+void LiveReport::tell(const RanksEnded& ended) {
+  Document document = ended_document(ended, options_.job, options_.rules.rules);
+  (void)deliver(document, ended.cause, "");
+}
+
 void LiveReport::tell(const Remark& remark) { say(remark.text); }
 
 std::string LiveReport::deliver(Document& document, const DetectorEvent& cause, const WatchCost& cost,

@@ -53,6 +53,7 @@ class LiveReport {
   void tell(const WindowBegun& begun);
   void tell(WindowTaken& taken);
   void tell(const JobInquired& inquired);
+  void tell(const RanksEnded& ended);
   void tell(const Remark& remark);
   /// All but the window's id.
   WindowOutcome judge(WindowTaken& taken);

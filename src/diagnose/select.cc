@@ -15,15 +15,16 @@ size_t common_ranks(const Subject& a, const Subject& b) {
                                            [&](uint32_t rank) { return larger.contains(rank); }));
 }
 
-// What all ranks show does not explain what some show several times as much.
-bool is_far_more(const Match& some, const Match& all) {
+// What all ranks show and what some do explain each other only where they are about as large.
+bool are_of_one_size(const Match& a, const Match& b) {
   constexpr double kSeveralTimes = 3;
-  return some.candidate.rule != all.candidate.rule && !some.candidate.subject.is_all() &&
-         all.candidate.subject.is_all() && some.candidate.effect > kSeveralTimes * all.candidate.effect;
+  if (a.candidate.rule == b.candidate.rule || a.candidate.subject.is_all() == b.candidate.subject.is_all()) return true;
+  const double larger = std::max(a.candidate.effect, b.candidate.effect);
+  return larger <= kSeveralTimes * std::min(a.candidate.effect, b.candidate.effect);
 }
 
 bool explains_same(const Match& a, const Match& b, const Job& job) {
-  if (is_far_more(a, b) || is_far_more(b, a)) return false;
+  if (!are_of_one_size(a, b)) return false;
   if (!share_classes(*a.candidate.rule, *b.candidate.rule, job)) return false;
   const size_t common = common_ranks(a.candidate.subject, b.candidate.subject);
   const size_t smaller = std::min(a.candidate.subject.ranks().size(), b.candidate.subject.ranks().size());

@@ -250,6 +250,23 @@ double SlowDetector::median_between(int64_t from, int64_t to) const {
   return median_in_place(std::span(values).first(count));
 }
 
+double SlowDetector::stall_spacing_s(int64_t onset) const {
+  double since_first_s = 0;
+  double until_last_s = 0;
+  int stalls = 0;
+  int64_t last = 0;
+  for (int64_t place = onset; place <= place_; ++place) {
+    const bool is_long = watch_.usual().excess(seen(place).seconds) >= kLong;
+    if (is_long && (stalls == 0 || place - last > 2)) {
+      ++stalls;
+      until_last_s = since_first_s;
+    }
+    if (is_long) last = place;
+    if (stalls > 0) since_first_s += seen(place).seconds;
+  }
+  return stalls < 2 ? since_first_s : until_last_s / (stalls - 1);
+}
+
 bool SlowDetector::lasts(int64_t onset, double times) const {
   const Seen& first = seen(std::max(onset, oldest()));
   const double seconds = static_cast<double>(seen(place_).now_ns - first.now_ns) * 1e-9 + first.seconds;
@@ -283,6 +300,9 @@ void SlowDetector::tell(const Suspicion& suspicion, const UsualWatch& watch, boo
               .period_steps = suspicion.period_steps,
               .steps = static_cast<uint32_t>(steps),
               .healthy_steps = static_cast<uint32_t>(watch.usual().size())};
+  if (suspicion.kind == SlowKind::kLostTime || suspicion.kind == SlowKind::kPeriodicStall) {
+    finding_.stall_spacing_s = stall_spacing_s(onset);
+  }
   if (suspicion.kind == SlowKind::kShift || suspicion.kind == SlowKind::kDrift) {
     const LevelHistory::Ramp ramp = history_.ramp();
     finding_.kind = ramp.gradual && !worse ? SlowKind::kDrift : SlowKind::kShift;

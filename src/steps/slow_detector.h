@@ -33,6 +33,7 @@ struct SlowFinding {
   double excess_ms = 0;         ///< mean time lost per step since the onset
   double baseline_mean_ms = 0;  ///< mean while healthy
   double period_steps = 0;      ///< of periodic stalls
+  double stall_spacing_s = 0;   ///< mean time between two long steps, where such are what time is lost to; else 0
   uint32_t steps = 0;           ///< slow steps that it was told from
   uint32_t healthy_steps = 0;   ///< that they were compared with
   double standard_errors = 0;   ///< that the excess amounts to
@@ -96,6 +97,7 @@ class SlowDetector {
   [[nodiscard]] int64_t refined_onset(const UsualWatch& watch, int64_t since) const;
   [[nodiscard]] int64_t lost_time_onset(const StepReference& usual, int64_t since, double least) const;
   [[nodiscard]] double median_between(int64_t from, int64_t to) const;
+  [[nodiscard]] double stall_spacing_s(int64_t onset) const;
   [[nodiscard]] bool lasts(int64_t onset, double times = 1) const;
 
   SlowPolicy policy_;

@@ -31,6 +31,8 @@ def _has_torch():
 
 
 needs_torch = pytest.mark.skipif(not _has_torch(), reason="no Python with torch")
+MEGATRON = ROOT / "build/megatron"  # megatron-core without what it depends on
+needs_megatron = pytest.mark.skipif(not MEGATRON.is_dir(), reason="no megatron-core")
 needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="needs root")
 # Steps are real time: on a machine that others use they may become slow by themselves.
 quiet_machine = pytest.mark.skipif(os.environ.get("EROICA_LIVE") != "all", reason="needs a quiet machine: EROICA_LIVE=all")

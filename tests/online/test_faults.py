@@ -14,8 +14,8 @@ import sys
 
 import pytest
 
-from live_job import (EROICA, PYTHON, ROOT, documents, job_environment, kill_all, needs_root, needs_torch, quiet_machine,
-                      torchrun, until)
+from live_job import (EROICA, MEGATRON, PYTHON, ROOT, documents, job_environment, kill_all, needs_megatron, needs_root,
+                      needs_torch, quiet_machine, torchrun, until)
 
 sys.path.insert(0, str(ROOT / "demo"))
 import faults  # noqa: E402
@@ -48,7 +48,8 @@ after_steps = 50
 
 
 class Job:
-    def __init__(self, folder, ranks=3, sensitivity=10, window_s=4, baseline=0, launcher=None):
+    def __init__(self, folder, ranks=3, sensitivity=10, window_s=4, baseline=0, launcher=None,
+                 script="demo/job.py", environment=None):
         self.folder = folder
         self.json = folder / "diagnoses.jsonl"
         self.stderr_file = folder / "stderr"
@@ -59,13 +60,13 @@ class Job:
         (folder / "policy.toml").write_text(POLICY % (sensitivity, sensitivity, sensitivity, window_s, baseline))
         keep = os.environ.get("EROICA_KEEP")  # to see why a diagnosis is what it is
         options = ["--keep", os.path.join(keep, folder.name)] if keep else []
-        script = [str(ROOT / "demo/job.py"), str(folder)]
+        script = [str(ROOT / script), str(folder)]
         command = launcher + script if launcher else torchrun(ranks, *script)
         self.before = set(glob.glob("/tmp/eroica-run-*"))
         self.stderr_handle = open(self.stderr_file, "w")
         self.process = subprocess.Popen(
             [EROICA, "run", "--policy", str(folder / "policy.toml"), "--json", str(self.json), *options, "--", *command],
-            env=job_environment(), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.stderr_handle,
+            env=job_environment(**(environment or {})), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.stderr_handle,
             start_new_session=True)
         self.until(lambda: f"watching {ranks} ranks" in self.stderr(), "ranks")
         self.until(lambda: self.step() >= STEADY_STEPS, "steps")
@@ -203,7 +204,7 @@ def test_validation_on_all_ranks(start):
         document = job.diagnosed()
     diagnosis = first(document)
     assert diagnosis["cause"] == "code.slow_function"
-    assert diagnosis["ranks"] == [0, 1, 2]
+    assert (diagnosis["scope"], diagnosis["ranks"]) == ("all", [])
     assert "validate" in json.dumps(diagnosis["function"])
     assert job.stop() == 0
 
@@ -244,6 +245,52 @@ def test_a_rank_that_waits_for_ever(start):
     assert (diagnosis["cause"], diagnosis["ranks"]) == ("blocked.rank", [1])
     assert diagnosis["function"]["name"] == "wait_for_somebody"
     job.until(lambda: "the job goes on" in job.stderr(), "going on")
+    assert job.stop() == 0
+
+
+def test_a_rank_that_enters_another_collective(start):
+    job = start(sensitivity=30)
+    with faults.switched_on(job.folder, "mismatch-2"):
+        job.until(lambda: any(d.get("blocked") for d in job.documents()), "a diagnosis")
+    document = next(d for d in job.documents() if d.get("blocked"))
+    diagnosis = first(document)
+    assert (diagnosis["cause"], diagnosis["ranks"]) == ("blocked.mismatch", [2])
+    assert document["blocked"]["waiting"] == [0, 1]
+    assert "broadcast" in diagnosis["summary"]
+    assert diagnosis["function"]["name"] == "agree"
+
+
+def test_a_killed_rank(start):
+    job = start(sensitivity=30)
+    with faults.killed(job.pid(1)):
+        assert job.process.wait(timeout=DEADLINE_S) != 0
+    diagnosis = first(job.documents()[-1])
+    assert (diagnosis["cause"], diagnosis["ranks"]) == ("blocked.process_dead", [1])
+    assert "killed by signal 9 (SIGKILL)" in diagnosis["summary"]
+
+
+def test_a_rank_that_raises(start):
+    job = start(sensitivity=30)
+    with faults.switched_on(job.folder, "raise-2"):
+        assert job.process.wait(timeout=DEADLINE_S) != 0
+    diagnosis = first(job.documents()[-1])
+    assert (diagnosis["cause"], diagnosis["ranks"]) == ("blocked.process_dead", [2])
+    assert diagnosis["function"]["name"] == "ValueError"
+    assert "job.py" in diagnosis["function"]["file"]
+
+
+@quiet_machine
+@needs_megatron
+def test_a_slow_rank_of_a_megatron_job(start):
+    """TP2 × PP2 × DP2: rank 5 is compared with its stage, and not with those who wait for it."""
+    job = start(ranks=8, sensitivity=15, window_s=8, script="tests/online/megatron_job.py",
+                environment={"PYTHONPATH": str(MEGATRON)})
+    with faults.switched_on(job.folder, "burn-5"):
+        document = job.diagnosed()
+    diagnosis = first(document)
+    assert (diagnosis["cause"], diagnosis["ranks"]) == ("code.slow_function", [5])
+    assert diagnosis["function"]["name"] == "burn_python"
+    assert [group["ranks"] for group in document["peer_groups"]] == [[0, 1, 2, 3], [4, 5, 6, 7]]
     assert job.stop() == 0
 
 

@@ -102,6 +102,7 @@ TEST(SlowDetector, NewPeriodicStallsAreTold) {
   ASSERT_NE(heard.first(Kind::kSlow), nullptr);
   EXPECT_EQ(heard.first(Kind::kSlow)->slow.kind, SlowKind::kPeriodicStall);
   EXPECT_NEAR(heard.first(Kind::kSlow)->slow.period_steps, 10, 0.5);
+  EXPECT_NEAR(heard.first(Kind::kSlow)->slow.stall_spacing_s, 1.2, 0.05);
 }
 
 TEST(SlowDetector, StallsFromTheStartAreNormalUnlessTheyCostTooMuch) {

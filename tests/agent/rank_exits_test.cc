@@ -1,0 +1,157 @@
+#include "agent/rank_exits.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+
+#include "agent/end_watch.h"
+
+namespace eroica::testing {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr int64_t kMs = 1'000'000;
+
+RankExit killed(int32_t rank, int signal, int64_t at_ms = 0) {
+  RankExit end;
+  end.rank = rank;
+  end.pid = 100 + rank;
+  end.unix_ns = at_ms * kMs;
+  end.last_step = 41;
+  end.has_ended = true;
+  end.wait_status = signal;
+  return end;
+}
+
+RankExit raised(int32_t rank, const std::string& exception, const std::string& file, int64_t at_ms) {
+  RankExit end = killed(rank, 0, at_ms);
+  end.said_bye = true;
+  end.wait_status = 1 << 8;
+  end.exception = exception;
+  end.file = file;
+  end.line = 12;
+  return end;
+}
+
+constexpr const char* kTorch = "/usr/lib/python3/site-packages/torch/autograd/graph.py";
+
+TEST(RankExits, TheFirstToEndIsToBlame) {
+  RankExits ends;
+  ends.world_size = 4;
+  ends.ends = {killed(2, SIGKILL, 0), raised(0, "RuntimeError", kTorch, 30), killed(1, SIGTERM, 90)};
+  ends.going_on = {3};
+  const Conclusion conclusion = conclude_ended(ends, {});
+  ASSERT_EQ(conclusion.diagnoses.size(), 1);
+  const Diagnosis& diagnosis = conclusion.diagnoses[0];
+  EXPECT_EQ(diagnosis.cause, "blocked.process_dead");
+  EXPECT_THAT(diagnosis.ranks, ElementsAre(2));
+  EXPECT_THAT(conclusion.victims, ElementsAre(0, 1, 3));
+  EXPECT_EQ(diagnosis.summary,
+            "Rank 2 was killed by signal 9 (SIGKILL) after step 41, before any other rank ended. What followed: rank 0 "
+            "ended with RuntimeError at torch/autograd/graph.py:12, rank 1 was killed by signal 15 (SIGTERM).");
+  EXPECT_EQ(diagnosis.confidence, 0.95);
+}
+
+TEST(RankExits, WantOfMemoryIsToldWhereTheKernelCountsIt) {
+  RankExits ends;
+  ends.ends = {killed(0, SIGKILL, 0), killed(1, SIGTERM, 90)};
+  EXPECT_THAT(conclude_ended(ends, {}).diagnoses.at(0).summary, Not(HasSubstr("memory")));
+  ends.oom_kills = 1;
+  EXPECT_THAT(conclude_ended(ends, {}).diagnoses.at(0).summary, HasSubstr("for want of memory"));
+  ends.ends[0].wait_status = SIGSEGV;
+  EXPECT_THAT(conclude_ended(ends, {}).diagnoses.at(0).summary, Not(HasSubstr("memory")));
+}
+
+TEST(RankExits, AnExceptionIsNamedWithItsPlace) {
+  RankExits ends;
+  ends.ends = {raised(1, "ValueError", "/home/ann/train.py", 0), killed(0, SIGTERM, 1)};
+  const Diagnosis diagnosis = conclude_ended(ends, {}).diagnoses.at(0);
+  EXPECT_THAT(diagnosis.ranks, ElementsAre(1));
+  ASSERT_TRUE(diagnosis.function);
+  EXPECT_EQ(diagnosis.function->name, "ValueError");
+  EXPECT_EQ(diagnosis.function->line, 12);
+}
+
+TEST(RankExits, WhatIsNobodysFaultIsNotTold) {
+  RankExits ends;
+  EXPECT_THAT(first_to_end(ends), IsEmpty());
+  RankExit done = killed(0, 0);
+  done.said_bye = true;
+  ends.ends = {done, raised(1, "RuntimeError", kTorch, 5)};
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "the first ended in order";
+  ends.ends = {killed(1, SIGTERM, 0), killed(0, SIGKILL, 30'000)};
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "somebody asked for it";
+  ends.ends = {raised(1, "KeyboardInterrupt", kTorch, 0), raised(0, "RuntimeError", kTorch, 5)};
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "Ctrl-C";
+  ends.ends = {raised(1, "SystemExit", "train.py", 0), raised(0, "SystemExit", "train.py", 5)};
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "all alike";
+  ends.ends = {raised(1, "RuntimeError", kTorch, 0), killed(0, SIGTERM, 5)};
+  ends.world_size = 2;
+  EXPECT_THAT(first_to_end(ends), ElementsAre(1));
+  ends.world_size = 16;
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "it may be what another host did to it";
+}
+
+TEST(RankExits, ThoseThatDieAlikeAreNamedTogether) {
+  RankExits ends;
+  ends.ends = {killed(1, SIGKILL, 0), killed(0, SIGKILL, 1)};
+  EXPECT_THAT(first_to_end(ends), ElementsAre(0, 1));
+  ends.going_on = {2};
+  EXPECT_THAT(first_to_end(ends), ElementsAre(1));
+}
+
+LiveRank child(int32_t rank, pid_t pid) {
+  LiveRank live;
+  live.hello.rank = rank;
+  live.pid = pid;
+  return live;
+}
+
+pid_t sleeper() {
+  const pid_t pid = fork();
+  if (pid == 0) {
+    pause();
+    _exit(0);
+  }
+  return pid;
+}
+
+// Whether or not somebody has waited for the process: its parent may be quicker than we.
+TEST(EndWatch, TellsHowAProcessEndedThatIsNoChild) {
+  RankTable ranks;
+  EndWatch watch;
+  const pid_t killed = sleeper();
+  const pid_t other = sleeper();
+  watch.joined(child(0, killed));
+  watch.joined(child(1, other));
+  watch.each_second();
+  if (watch.fd() < 0) GTEST_SKIP() << "this kernel does not tell of ends";
+  EXPECT_THAT(watch.take(ranks, 0), IsEmpty());
+  ASSERT_EQ(kill(killed, SIGKILL), 0);
+  siginfo_t info{};
+  ASSERT_EQ(waitid(P_PID, static_cast<id_t>(killed), &info, WEXITED | WNOWAIT), 0);  // it stays a zombie
+  const auto ended = watch.take(ranks, 7);
+  ASSERT_EQ(ended.size(), 1);
+  EXPECT_EQ(ended[0].pid, killed);
+  EXPECT_EQ(ended[0].wait_status, SIGKILL);
+  EXPECT_FALSE(watch.to_tell(ranks, false, 8)) << "others may follow";
+  const auto told = watch.to_tell(ranks, true, 8);
+  ASSERT_TRUE(told);
+  EXPECT_THAT(told->going_on, ElementsAre(1));
+  EXPECT_THAT(first_to_end(*told), ElementsAre(0));
+  EXPECT_EQ(told->ends.at(0).unix_ns, 7);
+  EXPECT_FALSE(watch.to_tell(ranks, true, 9)) << "once";
+  kill(other, SIGKILL);
+  waitpid(killed, nullptr, 0);
+  waitpid(other, nullptr, 0);
+}
+
+}  // namespace
+}  // namespace eroica::testing
