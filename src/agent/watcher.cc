@@ -78,7 +78,7 @@ Watcher::Watcher(JobFolder& folder, WatchOptions options, WatchListener listener
       wake_(wake),
       log_(options_.job, kMostRecordBytes),
       windows_(options_.job, folder.sockets(), folder.traces(), probes_, options_.policy.window.stacks,
-               options_.policy.window.gpus == GpuCounters::kPmSampling),
+               options_.policy.window.gpus),
       inquiries_(folder.sockets(), folder.traces(), probes_) {
   options_.policy = with_options(std::move(options_.policy), options_);
   began_unix_ns_ = unix_ns();

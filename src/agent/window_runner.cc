@@ -95,7 +95,7 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
   edges_.clear();
   notes_.clear();
   const WindowPlan& plan = window_->plan();
-  if (gpus_.counters.empty()) gpus_ = gpu_feeds(pm_sampling_);
+  if (gpus_.counters.empty()) gpus_ = gpu_feeds(counters_);
   sampler_ = std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples),
                                              gpus_);
   for (const std::string& owner : nccl_plugins_in(sockets_)) {

@@ -22,13 +22,13 @@ class WindowRunner {
  public:
   /// `sockets`, `traces`: the job's folders. `probes` must outlive this.
   WindowRunner(std::string job, std::string sockets, std::string traces, const DatagramSocket& probes,
-               PythonStacks stacks, bool pm_sampling = false)
+               PythonStacks stacks, GpuCounters counters = GpuCounters::kDriver)
       : job_(std::move(job)),
         sockets_(std::move(sockets)),
         traces_(std::move(traces)),
         probes_(&probes),
         stacks_(stacks),
-        pm_sampling_(pm_sampling) {}
+        counters_(counters) {}
 
   [[nodiscard]] bool active() const { return window_.has_value(); }
   /// False when there is nobody to profile, or no place to write.
@@ -62,7 +62,7 @@ class WindowRunner {
   std::string traces_;
   const DatagramSocket* probes_;
   PythonStacks stacks_;
-  bool pm_sampling_;
+  GpuCounters counters_;
   std::set<int32_t> hot_;  ///< whose Python calls so much that stacks are too many
   uint32_t count_ = 0;
   std::optional<Window> window_;
