@@ -105,7 +105,7 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
   told_rest_ = false;
   step_at_end_ = -1;
   const WindowPlan& plan = window_->plan();
-  if (gpus_.counters.empty()) gpus_ = gpu_feeds(policy_.gpus == GpuCounters::kPmSampling);
+  if (gpus_.counters.empty()) gpus_ = gpu_feeds(policy_.gpus);
   sampler_ = std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples),
                                              gpus_);
   for (const std::string& owner : nccl_plugins_in(sockets_)) {

@@ -131,10 +131,10 @@ const std::vector<Choice>& choices() {
        "\"off\""},
       {"window",
        "gpus",
-       {"driver", "pm_sampling"},
+       {"driver", "dcgm", "pm_sampling"},
        [](const Policy& policy) { return static_cast<size_t>(policy.window.gpus); },
        [](Policy& policy, size_t to) { policy.window.gpus = static_cast<GpuCounters>(to); },
-       "use of GPUs as the \"driver\" tells it, or by \"pm_sampling\" at 10 kHz too (needs rights: see docs/gpus.md)"},
+       "use of GPUs as the \"driver\" tells it, or also by \"dcgm\" or \"pm_sampling\" (docs/gpus.md)"},
   };
   return all;
 }

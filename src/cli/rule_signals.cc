@@ -11,7 +11,7 @@ constexpr int64_t kMostNs = 5'000'000'000;
 
 }  // namespace
 
-SignalSupply host_signal_supply() { return signal_supply(SystemFiles(), gpu_feeds(false), kMostNs); }
+SignalSupply host_signal_supply() { return signal_supply(SystemFiles(), gpu_feeds(GpuCounters::kDriver), kMostNs); }
 
 std::vector<std::string> facts_of(const Rule& rule) {
   std::set<std::string> facts;

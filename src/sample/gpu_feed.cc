@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "sample/cupti_library.h"
+#include "sample/dcgm_library.h"
 #include "sample/nvml_library.h"
 #include "sample/rocm_library.h"
 
@@ -89,11 +90,14 @@ std::string_view GpuFeed::vendor() const { return session_->library->name(); }
 std::vector<GpuReading> GpuFeed::take() { return std::exchange(session_->readings, {}); }
 int64_t GpuFeed::cpu_ns() const { return session_->cpu_ns; }
 
-GpuFeeds gpu_feeds(bool pm_sampling) {
+GpuFeeds gpu_feeds(GpuCounters counters) {
   GpuFeeds feeds;
   feeds.counters.push_back(std::make_shared<GpuFeed>([](CallWatch& watch) { return nvml_library(watch); }));
   feeds.counters.push_back(std::make_shared<GpuFeed>([](CallWatch& watch) { return rocm_library(watch); }));
-  if (pm_sampling) {
+  if (counters == GpuCounters::kDcgm) {
+    feeds.fine = std::make_shared<GpuFeed>([](CallWatch& watch) { return dcgm_library(watch); });
+  }
+  if (counters == GpuCounters::kPmSampling) {
     feeds.fine = std::make_shared<GpuFeed>([](CallWatch& watch) { return cupti_library(watch); });
   }
   return feeds;

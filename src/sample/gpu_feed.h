@@ -8,6 +8,7 @@
 
 #include "sample/gpu_reading.h"
 #include "sample/vendor_library.h"
+#include "steps/policy.h"
 
 namespace eroica {
 
@@ -68,6 +69,6 @@ struct GpuFeeds {
 };
 
 /// Those of all vendors that are known, none of them started.
-GpuFeeds gpu_feeds(bool pm_sampling);
+GpuFeeds gpu_feeds(GpuCounters counters);
 
 }  // namespace eroica

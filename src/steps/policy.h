@@ -45,6 +45,7 @@ enum class PythonStacks : uint8_t {
 /// How a window tells how much GPUs were used.
 enum class GpuCounters : uint8_t {
   kDriver,      ///< as the driver tells
+  kDcgm,        ///< as a DCGM engine tells as well, in steps of 0.1 s
   kPmSampling,  ///< by the hardware's own sampling as well, in steps of 0.1 ms
 };
 

@@ -22,7 +22,6 @@ using PlayedDevice = eroica::stand_in::Device;
 
 constexpr Status kInvalid = 2;
 constexpr Status kNotSupported = 3;
-constexpr Status kTimeout = 10;
 
 const PlayedDevice& played(void* device) { return *static_cast<const PlayedDevice*>(device); }
 
@@ -53,6 +52,8 @@ Status give_processes(const char* function, void* device, unsigned* count, eroic
 }
 
 #ifndef EROICA_STAND_IN_OLD
+constexpr Status kTimeout = 10;
+
 struct GpmSample {
   const PlayedDevice* device = nullptr;
 };
