@@ -43,6 +43,7 @@ HelloMessage hello(const Json& json) {
   hello.python = text(json, "python");
   hello.torch = text(json, "torch");
   hello.cuda = text(json, "cuda");
+  hello.hip = text(json, "hip");
   hello.restart_count = integer(json, "restart_count", -1);
   if (const Json* can = member(json, "capabilities"); can != nullptr && can->is_object()) {
     hello.step_hook = flag(*can, "step_hook");

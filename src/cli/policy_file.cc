@@ -129,6 +129,13 @@ const std::vector<Choice>& choices() {
        [](Policy& policy, size_t to) { policy.window.stacks = static_cast<PythonStacks>(to); },
        "every Python call by \"trace\" (costly where Python is hot: see docs/detector.md), \"sample\" by py-spy, or "
        "\"off\""},
+      {"window",
+       "shapes",
+       {"auto", "on", "off"},
+       [](const Policy& policy) { return static_cast<size_t>(policy.window.shapes); },
+       [](Policy& policy, size_t to) { policy.window.shapes = static_cast<InputShapes>(to); },
+       "shapes of operators' inputs, at twice the cost; \"auto\": where there is no GPU to tell how much work there "
+       "was"},
   };
   return all;
 }
