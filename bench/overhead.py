@@ -31,6 +31,9 @@ TOGGLE_EVERY = 50
 IDLE_RANKS, IDLE_S = 8, 30
 START_UP_S = 1.5  # before a window: the profilers' warm-up
 
+# Stacks, Python calls more in a step, shapes.
+CASES = (("trace", 0, "on"), ("trace", 500, "on"), ("trace", 0, "off"), ("sample", 0, "off"), ("off", 0, "on"), ("off", 0, "off"))
+
 NO_WINDOWS = "[slow]\nenabled = false\n[blocked]\nenabled = false\n[baseline]\ncount = 0\n"
 
 # Eight processes that step ten times a second, and are nothing else.
@@ -159,7 +162,7 @@ def idle_agent():
     return {"ranks": IDLE_RANKS, "core": core, "resident_mib": resident / 2**20}
 
 
-def windows(python, stacks, calls, count):
+def windows(python, stacks, calls, shapes, count):
     """What each of so many windows of a healthy job cost it."""
     policy = textwrap.dedent(f"""
         [slow]  # windows are taken of a job that is watched and healthy
@@ -171,6 +174,7 @@ def windows(python, stacks, calls, count):
         enabled = false
         [window]
         stacks = "{stacks}"
+        shapes = "{shapes}"
         length_s = 3
         cooldown_s = 0
         budget_s_per_hour = 3600
@@ -217,7 +221,7 @@ def windows(python, stacks, calls, count):
             "size": size,
             "step_ms": mean * 1e3,
         })
-    return {"stacks": stacks, "calls": calls, "windows": rows}
+    return {"stacks": stacks, "calls": calls, "shapes": shapes, "windows": rows}
 
 
 def text_of(result):
@@ -239,7 +243,7 @@ def text_of(result):
         rows = case["windows"]
         middle = lambda key: statistics.median(row[key] for row in rows)
         shares = sorted(row["cost_s"] / row["length_s"] for row in rows)
-        title = f"stacks = \"{case['stacks']}\"" + (f", {case['calls']} more Python calls a step" if case["calls"] else "")
+        title = f"stacks = \"{case['stacks']}\", shapes {case['shapes']}" + (f", {case['calls']} more Python calls a step" if case["calls"] else "")
         lines.append(
             f"| {title}, {len(rows)} windows, {middle('step_ms'):.0f} ms a step | {100 * middle('inside'):+.1f} % | {100 * statistics.median(shares):.0f} % "
             f"({100 * shares[0]:.0f} to {100 * shares[-1]:.0f}) | {middle('longest'):.1f}× | {middle('after_s'):.1f} s | {middle('size') / 1e6:.0f} MB |")
@@ -254,7 +258,7 @@ def main():
     parser.add_argument("--dry-run", action="store_true")
     options = parser.parse_args()
     result = {"always_on": [always_on(options.python, ranks, options.steps) for ranks in (2, 4)], "idle": idle_agent()}
-    result["windows"] = [windows(options.python, stacks, calls, options.windows) for stacks, calls in (("trace", 0), ("trace", 500), ("sample", 0), ("off", 0))]
+    result["windows"] = [windows(options.python, *case, options.windows) for case in CASES]
     setting.save("overhead", result)
     text = text_of(result)
     print(text)

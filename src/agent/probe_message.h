@@ -36,8 +36,8 @@ struct HelloMessage {
   std::string program;
   std::string python;
   std::string torch;
-  std::string cuda;  ///< empty: none
-  std::string hip;   ///< likewise
+  std::string cuda;  ///< that torch was built for; empty: none
+  std::string hip;   ///< the same
   int64_t restart_count = -1;
   bool step_hook = false;
   bool flight_recorder = false;

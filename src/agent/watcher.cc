@@ -240,7 +240,7 @@ void Watcher::read_kineto() {
     std::string text;
     // A launcher polls as well, and a client says with 0 types that it is busy.
     const LiveRank* rank = ranks_.by_pid(from.pid);
-    if (rank != nullptr && request->types != 0) text = windows_.configuration_for(rank->hello.rank, unix_ns());
+    if (rank != nullptr && request->types != 0) text = windows_.configuration_for(*rank, unix_ns());
     // A client whose socket was removed asks and hears nothing.
     if (kineto_.send(from.sender, encode_configuration(text)) == 0 && !text.empty()) windows_.armed(rank->hello.rank);
   }

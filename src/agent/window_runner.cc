@@ -146,7 +146,13 @@ void WindowRunner::begin_sampling_stacks(const RankTable& ranks, const std::vect
   if (!targets.empty()) stack_sampler_ = std::make_unique<StackSampler>(folder_, window_->plan(), std::move(targets));
 }
 
-std::string WindowRunner::configuration_for(int32_t rank, int64_t now_unix_ns) const {
+bool WindowRunner::with_shapes(const LiveRank& rank) const {
+  const bool needed = rank.hello.cuda.empty() && rank.hello.hip.empty();
+  return policy_.shapes == InputShapes::kAuto ? needed : policy_.shapes == InputShapes::kOn;
+}
+
+std::string WindowRunner::configuration_for(const LiveRank& live, int64_t now_unix_ns) const {
+  const int32_t rank = live.hello.rank;
   if (!window_ || !window_->is_asked(rank) || !window_->in_time_for_poll(now_unix_ns)) return "";
   const WindowPlan& plan = window_->plan();
   KinetoWindow part;
@@ -154,6 +160,7 @@ std::string WindowRunner::configuration_for(int32_t rank, int64_t now_unix_ns) c
   part.start_unix_ms = plan.start_unix_ns / 1'000'000;
   part.duration_ms = (plan.end_unix_ns - plan.start_unix_ns) / 1'000'000;
   part.with_stack = with_stack(rank);
+  part.record_shapes = with_shapes(live);
   return configuration_text(part);
 }
 
@@ -165,7 +172,7 @@ void WindowRunner::profile_inside(const RankTable& ranks, int64_t now_unix_ns) {
   for (const auto& [number, rank] : ranks.all()) {
     if (!window_->is_asked(number) || !rank.hello.profile) continue;
     tell(rank, encode_profile(plan.id, path_of_rank(folder_, number), plan.start_unix_ns, plan.end_unix_ns,
-                              with_stack(number), true));
+                              with_stack(number), with_shapes(rank)));
     window_->armed(number);
     notes_.push_back(fmt::format("rank {} was profiled from inside: it did not ask the agent for work", number));
   }
@@ -299,6 +306,7 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
         if (!gpu->second.model.empty()) entry.labels["gpu_model"] = gpu->second.model;
       }
       if (!hello.cuda.empty()) entry.labels["cuda"] = hello.cuda;
+      if (!hello.hip.empty()) entry.labels["hip"] = hello.hip;
       entry.env = hello.env;
     }
     entry.edges = std::move(edges_[number]);

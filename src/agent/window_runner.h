@@ -39,7 +39,7 @@ class WindowRunner {
   [[nodiscard]] WindowPhase phase(int64_t now_unix_ns) const { return window_->phase(now_unix_ns); }
 
   /// What to answer a rank that polls; empty: nothing to do.
-  [[nodiscard]] std::string configuration_for(int32_t rank, int64_t now_unix_ns) const;
+  [[nodiscard]] std::string configuration_for(const LiveRank& rank, int64_t now_unix_ns) const;
   /// The rank has the answer.
   void armed(int32_t rank) { window_->armed(rank); }
   void reply(int32_t rank, const ReplyMessage& reply);
@@ -54,6 +54,7 @@ class WindowRunner {
   [[nodiscard]] bool with_stack(int32_t rank) const {
     return policy_.stacks == PythonStacks::kTrace && !hot_.contains(rank);
   }
+  [[nodiscard]] bool with_shapes(const LiveRank& rank) const;
   void begin_sampling_stacks(const RankTable& ranks, const std::vector<int32_t>& present);
   void look_for_hot_ranks();
   void learn_rates();

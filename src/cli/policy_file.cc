@@ -135,6 +135,13 @@ const std::vector<Choice>& choices() {
        [](const Policy& policy) { return static_cast<size_t>(policy.window.gpus); },
        [](Policy& policy, size_t to) { policy.window.gpus = static_cast<GpuCounters>(to); },
        "use of GPUs as the \"driver\" tells it, or also by \"dcgm\" or \"pm_sampling\" (docs/gpus.md)"},
+      {"window",
+       "shapes",
+       {"auto", "on", "off"},
+       [](const Policy& policy) { return static_cast<size_t>(policy.window.shapes); },
+       [](Policy& policy, size_t to) { policy.window.shapes = static_cast<InputShapes>(to); },
+       "shapes of operators' inputs, at twice the cost; \"auto\": where there is no GPU to tell how much work there "
+       "was"},
   };
   return all;
 }

@@ -49,10 +49,18 @@ enum class GpuCounters : uint8_t {
   kPmSampling,  ///< by the hardware's own sampling as well, in steps of 0.1 ms
 };
 
+/// Whether a window tells the shapes of operators' inputs, which about doubles what is to be written.
+enum class InputShapes : uint8_t {
+  kAuto,  ///< where there is no GPU: else kernels and collectives tell how much work there was
+  kOn,
+  kOff,
+};
+
 /// When a window may be taken.
 struct WindowPolicy {
   PythonStacks stacks = PythonStacks::kTrace;
   GpuCounters gpus = GpuCounters::kDriver;
+  InputShapes shapes = InputShapes::kAuto;
   double length_s = 10;
   double most_mb = 500;            ///< that a rank's trace may have, as far as earlier windows tell
   double tail_s = 5;               ///< steps so long after a window's end are still disturbed by it

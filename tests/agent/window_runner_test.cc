@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <tuple>
 
 #include "agent/nccl_ring.h"
 
@@ -65,7 +66,8 @@ class WindowRunnerTest : public ::testing::Test {
   /// What each rank is told; then it writes so much.
   std::vector<std::string> take(WindowRunner& runner, off_t bytes_of_1, std::optional<WindowTaken>& taken) {
     EXPECT_TRUE(runner.begin(ranks_, 3, {}, now_ns_));
-    std::vector<std::string> told = {runner.configuration_for(0, now_ns_), runner.configuration_for(1, now_ns_)};
+    std::vector<std::string> told = {runner.configuration_for(*ranks_.by_rank(0), now_ns_),
+                                     runner.configuration_for(*ranks_.by_rank(1), now_ns_)};
     runner.armed(0);
     runner.armed(1);
     const WindowPlan plan = runner.plan();
@@ -110,6 +112,21 @@ TEST_F(WindowRunnerTest, ARankWithBusyPythonIsSparedItsStacks) {
                                         "rank 1: profiled without Python stacks, since py-spy is not installed"));
 }
 
+TEST_F(WindowRunnerTest, ShapesOnlyWhereNoDeviceTellsHowMuchWorkThereIs) {
+  ranks_.by_rank(1)->hello.cuda = "12.4";
+  std::optional<WindowTaken> taken;
+  for (const auto& [shapes, of_0, of_1] :
+       {std::tuple(InputShapes::kAuto, "true", "false"), std::tuple(InputShapes::kOn, "true", "true"),
+        std::tuple(InputShapes::kOff, "false", "false")}) {
+    WindowPolicy policy;
+    policy.shapes = shapes;
+    WindowRunner runner("job", folder_, folder_, *socket_, policy);
+    const std::vector<std::string> told = take(runner, 1000, taken);
+    EXPECT_THAT(told[0], HasSubstr(fmt::format("PROFILE_REPORT_INPUT_SHAPES={}\n", of_0)));
+    EXPECT_THAT(told[1], HasSubstr(fmt::format("PROFILE_REPORT_INPUT_SHAPES={}\n", of_1)));
+  }
+}
+
 TEST_F(WindowRunnerTest, ARankThatWroteTooMuchGetsAShorterWindow) {
   WindowRunner runner = this->runner(PythonStacks::kOff, 100);
   std::optional<WindowTaken> taken;
@@ -138,7 +155,7 @@ TEST_F(WindowRunnerTest, BesideTheJobsOwnProfilerNobodyWaitsForATrace) {
   ASSERT_TRUE(runner.begin(ranks_, 3, {}, now_ns_));
   const std::string id = runner.plan().id;
   for (const int32_t rank : {0, 1}) {
-    ASSERT_FALSE(runner.configuration_for(rank, now_ns_).empty());
+    ASSERT_FALSE(runner.configuration_for(*ranks_.by_rank(rank), now_ns_).empty());
     runner.armed(rank);
     runner.edge(rank, {rank, id, false, rank == 1, {}});
   }

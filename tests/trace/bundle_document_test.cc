@@ -53,6 +53,8 @@ TEST(BundleDocument, ReadsWhatTheProbeSawAtTheEdges) {
   EXPECT_EQ(edges.start->groups[1].last_completed, -1);
   EXPECT_EQ(edges.end->step, 0);
   EXPECT_FALSE(bundle.ranks[1].rank.edges.start);
+  EXPECT_EQ(parsed(with(R"("ranks": [{"rank": 0, "trace": "a.json", "stacks": "s.json"}])")).ranks[0].stacks.path,
+            "s.json");
   EXPECT_THAT(refused(with(R"("ranks": [{"rank": 0, "edges": {"end": {"step": 7}}}])")),
               HasSubstr("ranks[0].edges.end.unix_ns: missing"));
   EXPECT_THAT(refused(with(R"("ranks": [{"rank": 0, "edges": {"end": {"unix_ns": 1, "step": -7}}}])")),
