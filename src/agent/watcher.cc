@@ -367,7 +367,8 @@ std::string Watcher::begin_window(const DetectorEvent& event, std::optional<doub
   if (windows_.active()) return fmt::format("{} is being taken", windows_.plan().id);
   const double step_s = std::max(step_seconds(), event.slow.level_ms * 1e-3);
   if (!wanted_s) wanted_s = options_.window_s;
-  const double length_s = wanted_s.value_or(window_length_s(step_s, event.slow.stall_spacing_s, options_.policy.window.length_s));
+  const double length_s =
+      wanted_s.value_or(window_length_s(step_s, event.slow.stall_spacing_s, options_.policy.window.length_s));
   const size_t ranks = ranks_.present().size();
   if (ranks == 0) return "no rank is there";
   if (!windows_.begin(ranks_, length_s, event, unix_ns())) {
