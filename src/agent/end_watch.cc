@@ -46,10 +46,10 @@ void EndWatch::said_bye(const LiveRank& rank, const ByeMessage& bye, int64_t now
 }
 
 void EndWatch::gone(const LiveRank& rank, int64_t now_unix_ns) {
-  processes_.remove(rank.pid);
   RankExit* end = note(rank.pid, now_unix_ns);
   if (end == nullptr) return;
-  end->has_ended = true;
+  // Of a process with many threads the first may be gone while others still are.
+  end->has_ended = !processes_.listens_to(rank.pid);
   end->last_step = rank.last_step;
 }
 

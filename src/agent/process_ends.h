@@ -22,7 +22,7 @@ class ProcessEnds {
   ProcessEnds();
 
   void add(pid_t pid);
-  void remove(pid_t pid) { processes_.erase(pid); }
+  [[nodiscard]] bool listens_to(pid_t pid) const { return processes_.contains(pid); }
   /// Is readable once one has ended; −1: never.
   [[nodiscard]] int fd() const { return all_.number(); }
   /// Those that have ended since; they are not listened to any longer.

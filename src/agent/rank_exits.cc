@@ -49,13 +49,8 @@ bool raised_in_torch(const RankExit& end) {
 }
 
 bool alike(const RankExit& a, const RankExit& b) {
-  return std::tie(a.wait_status, a.exception, a.file, a.line, a.said_bye) ==
-         std::tie(b.wait_status, b.exception, b.file, b.line, b.said_bye);
-}
-
-const RankExit* end_of(const RankExits& ends, int32_t rank) {
-  const auto found = std::ranges::find(ends.ends, rank, &RankExit::rank);
-  return found == ends.ends.end() ? nullptr : &*found;
+  if (!a.exception.empty()) return std::tie(a.exception, a.file, a.line) == std::tie(b.exception, b.file, b.line);
+  return b.exception.empty() && a.wait_status == b.wait_status;
 }
 
 std::optional<FunctionRef> raised_at(const RankExit& end) {
@@ -113,17 +108,21 @@ std::vector<int32_t> first_to_end(const RankExits& ends) {
   if (ends.ends.empty()) return {};
   const RankExit& first = ends.ends.front();
   if (first.in_order() || first.as_asked()) return {};
-  const bool all_alike =
-      ends.going_on.empty() && std::ranges::all_of(ends.ends, [&](const RankExit& end) { return alike(end, first); });
-  if (all_alike) {
-    if (signal_of(first) == 0) return {};  // the program's own way to end
-    std::vector<int32_t> all;
-    for (const RankExit& end : ends.ends) all.push_back(end.rank);
-    std::ranges::sort(all);
-    return all;
+  std::vector<int32_t> all_alike;
+  for (const RankExit& end : ends.ends) {
+    if (alike(first, end)) all_alike.push_back(end.rank);
   }
+  std::ranges::sort(all_alike);
+  if (ends.going_on.empty() && all_alike.size() == ends.ends.size()) {
+    if (signal_of(first) == 0) return {};  // the program's own way to end
+    return all_alike;
+  }
+  const bool is_unknown = !first.wait_status && !first.said_bye;
+  if (is_unknown && std::ranges::all_of(ends.ends.begin() + 1, ends.ends.end(), &RankExit::as_asked)) return {};
   const bool are_all_here = static_cast<int32_t>(ends.ends.size() + ends.going_on.size()) >= ends.world_size;
   if (!are_all_here && raised_in_torch(first)) return {};
+  // One mistake in the program is met by several ranks before a launcher ends the rest.
+  if (!first.exception.empty() && !raised_in_torch(first)) return all_alike;
   return {first.rank};
 }
 
@@ -131,7 +130,7 @@ Conclusion conclude_ended(const RankExits& ends, std::span<const Rule> rules) {
   Conclusion conclusion;
   const std::vector<int32_t> first = first_to_end(ends);
   if (first.empty()) return conclusion;
-  const RankExit& end = *end_of(ends, first.front());
+  const RankExit& end = ends.ends.front();
   const std::vector<int32_t> others = others_of(ends, first);
   conclusion.victims = others;
 
@@ -166,8 +165,9 @@ Conclusion conclude_ended(const RankExits& ends, std::span<const Rule> rules) {
   diagnosis.evidence.push_back(
       {"other ranks that had not ended yet", static_cast<double>(others.size()), "", {}, {}, first});
   double ahead_ms = kSureOrderMs;
-  if (const RankExit* next = others.empty() ? nullptr : &ends.ends[std::min(first.size(), ends.ends.size() - 1)];
-      next != nullptr && next->rank != end.rank) {
+  const auto next = std::ranges::find_if(
+      ends.ends, [&](const RankExit& other) { return std::ranges::find(first, other.rank) == first.end(); });
+  if (next != ends.ends.end()) {
     ahead_ms = static_cast<double>(next->unix_ns - end.unix_ns) * 1e-6;
     diagnosis.evidence.push_back({"time until the next rank ended", ahead_ms, "ms", {}, {}, {next->rank}});
   }

@@ -79,6 +79,15 @@ TEST(RankExits, AnExceptionIsNamedWithItsPlace) {
   EXPECT_EQ(diagnosis.function->line, 12);
 }
 
+TEST(RankExits, OneMistakeOfSeveralRanksIsToldOnce) {
+  RankExits ends;
+  ends.ends = {raised(3, "ValueError", "train.py", 0), raised(1, "ValueError", "train.py", 1), killed(0, SIGTERM, 9)};
+  ends.ends[1].wait_status.reset();  // its process has not ended yet
+  EXPECT_THAT(first_to_end(ends), ElementsAre(1, 3));
+  ends.ends.pop_back();
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "the program's own end";
+}
+
 TEST(RankExits, WhatIsNobodysFaultIsNotTold) {
   RankExits ends;
   EXPECT_THAT(first_to_end(ends), IsEmpty());
@@ -88,6 +97,10 @@ TEST(RankExits, WhatIsNobodysFaultIsNotTold) {
   EXPECT_THAT(first_to_end(ends), IsEmpty()) << "the first ended in order";
   ends.ends = {killed(1, SIGTERM, 0), killed(0, SIGKILL, 30'000)};
   EXPECT_THAT(first_to_end(ends), IsEmpty()) << "somebody asked for it";
+  RankExit unknown = killed(1, 0);
+  unknown.wait_status.reset();
+  ends.ends = {unknown, killed(0, SIGTERM, 5)};
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "perhaps by the same signal as the other";
   ends.ends = {raised(1, "KeyboardInterrupt", kTorch, 0), raised(0, "RuntimeError", kTorch, 5)};
   EXPECT_THAT(first_to_end(ends), IsEmpty()) << "Ctrl-C";
   ends.ends = {raised(1, "SystemExit", "train.py", 0), raised(0, "SystemExit", "train.py", 5)};

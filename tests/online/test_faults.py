@@ -168,7 +168,6 @@ def test_busy_neighbours(start):
     assert job.stop() == 0
 
 
-@quiet_machine
 @needs_root
 def test_throttled_reads(start):
     job = start()
@@ -180,11 +179,12 @@ def test_throttled_reads(start):
     assert job.stop() == 0
 
 
-@quiet_machine
 @pytest.mark.parametrize(
     "name, rank, cause, function",
-    [("transform", 1, "code.slow_function", "augment"), ("gc", 1, "python.gc_pause", None),
-     ("kernel", 2, "code.kernel_variance", None), ("checkpoint", 0, "storage.checkpoint_stall", "save|fsync")])
+    [("transform", 1, "code.slow_function", "augment"), ("checkpoint", 0, "storage.checkpoint_stall", "save|fsync"),
+     pytest.param("gc", 1, "python.gc_pause", None, marks=quiet_machine),
+     # Peers run the same operator, on less: not another kernel for the same work.
+     pytest.param("kernel", 2, "code.slow_function", "aten::mul", marks=quiet_machine)])
 def test_a_fault_in_one_ranks_code(start, name, rank, cause, function):
     job = start()
     with faults.switched_on(job.folder, f"{name}-{rank}"):
@@ -219,7 +219,6 @@ def test_uneven_sequences_are_nobodys_fault(start):
     assert job.stop() == 0
 
 
-@quiet_machine
 @needs_root
 def test_a_slow_link(start):
     name = "er%d" % (os.getpid() % 1000)
