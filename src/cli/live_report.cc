@@ -264,7 +264,7 @@ void LiveReport::tell(const JobInquired& inquired) {
 
 void LiveReport::tell(const RanksEnded& ended) {
   Document document = ended_document(ended, options_.job, options_.rules.rules);
-  (void)deliver(document, ended.cause, "");
+  (void)deliver(document, ended.cause, {}, "");
 }
 
 void LiveReport::tell(const Remark& remark) { say(remark.text); }
