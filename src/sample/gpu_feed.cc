@@ -35,7 +35,8 @@ struct GpuFeed::Session {
   std::atomic<int64_t> cpu_ns = 0;
 };
 
-GpuFeed::GpuFeed(MakeLibrary make, Deadlines deadlines) : session_(std::make_shared<Session>()), deadlines_(deadlines) {
+GpuFeed::GpuFeed(const MakeLibrary& make, Deadlines deadlines)
+    : session_(std::make_shared<Session>()), deadlines_(deadlines) {
   session_->library = make(session_->watch);
 }
 
