@@ -25,7 +25,7 @@ namespace {
 constexpr int kEvents = static_cast<int>(kGroup | kCollective | kPointToPoint | kProxyOperation | kKernelChannel);
 constexpr int64_t kMostWindowNs = 700'000'000'000;
 constexpr int64_t kLateNs = 500'000'000;  // for what began in the window and ends after it
-constexpr size_t kStackBytes = 256 * 1024;
+constexpr size_t kStackBytes = size_t{256} * 1024;
 
 int64_t unix_ns() {
   timespec time{};

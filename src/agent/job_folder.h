@@ -106,7 +106,7 @@ struct JobVariables {
   std::string kineto_config;
   std::string probe_dir;         ///< holds site/sitecustomize.py
   bool profiling = true;         ///< false: windows are never taken, so Kineto is left alone
-  std::string nccl_plugin = "";  ///< NCCL's profiler plugin; empty: there is none
+  std::string nccl_plugin = {};  ///< NCCL's profiler plugin; empty: there is none
 };
 
 /// What is to be set in the environment of the job's processes. `now`: the environment that they would have.

@@ -13,6 +13,8 @@
 namespace eroica {
 namespace {
 
+constexpr int64_t kEndingNs = 2'000'000;
+
 int64_t monotonic_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 int64_t thread_cpu_ns() {
@@ -35,7 +37,8 @@ struct GpuFeed::Session {
   std::atomic<int64_t> cpu_ns = 0;
 };
 
-GpuFeed::GpuFeed(MakeLibrary make, Deadlines deadlines) : session_(std::make_shared<Session>()), deadlines_(deadlines) {
+GpuFeed::GpuFeed(const MakeLibrary& make, Deadlines deadlines)
+    : session_(std::make_shared<Session>()), deadlines_(deadlines) {
   session_->library = make(session_->watch);
 }
 
@@ -66,9 +69,11 @@ bool GpuFeed::begin(std::vector<size_t> gpus, std::vector<GpuPace> paces) {
 void GpuFeed::rest() {
   if (!started_) return;
   session_->rests = true;
-  thread_.begin([session = session_] {
+  const auto work = [session = session_] {
     if (session->is_up && session->rests.exchange(false)) session->library->rest();
-  });
+  };
+  // What goes on sees the word, unless it is just ending.
+  if (!thread_.begin(work) && thread_.wait_idle(kEndingNs)) thread_.begin(work);
 }
 
 GpuFeed::State GpuFeed::state() const {

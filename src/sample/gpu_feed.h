@@ -23,8 +23,8 @@ class GpuFeed {
     int64_t call_ns = 2'000'000'000;
   };
 
-  explicit GpuFeed(MakeLibrary make) : GpuFeed(std::move(make), Deadlines()) {}
-  GpuFeed(MakeLibrary make, Deadlines deadlines);
+  explicit GpuFeed(const MakeLibrary& make) : GpuFeed(make, Deadlines()) {}
+  GpuFeed(const MakeLibrary& make, Deadlines deadlines);
 
   /// Loads the library and finds the GPUs, if that was not done.
   void start();

@@ -69,16 +69,13 @@ class Gpus : public SampleSource {
     if (!hung_call_.empty()) {
       findings.missing.push_back(fmt::format("{} ({} does not come back)", feed_->vendor(), hung_call_));
     }
+    findings.gpus.insert(found_.begin(), found_.end());
     if (feed_->state() != GpuFeed::State::kIdle) return;
     if (!feed_->problem().empty()) {
       findings.missing.push_back(fmt::format("{} ({})", feed_->vendor(), feed_->problem()));
     }
     if (!read_gpus_.empty() && !same_pids_) {
       findings.missing.emplace_back("other processes on GPUs (not in the host's pid namespace)");
-    }
-    for (const auto& [rank, gpu] : assigned_) {
-      const GpuIdentity& identity = feed_->gpus().at(gpu);
-      findings.gpus[rank] = {identity.index, identity.model};
     }
   }
 
@@ -124,10 +121,10 @@ class Gpus : public SampleSource {
     std::vector<OccupiedGpu> gpus;
     for (const GpuIdentity& identity : feed_->gpus()) gpus.push_back({identity, std::nullopt});
     for (const GpuReading& reading : readings) gpus.at(reading.gpu).processes = reading.processes;
-    assigned_ = assign_gpus(gpus, job_, same_pids_);
     std::set<size_t> used;
-    for (const auto& [rank, gpu] : assigned_) {
+    for (const auto& [rank, gpu] : assign_gpus(gpus, job_, same_pids_)) {
       used.insert(gpu);
+      found_[rank] = {gpus[gpu].identity.index, gpus[gpu].identity.model};
       const auto found = std::ranges::find(job_.ranks, rank, &SampledRank::rank);
       entities_[gpu].insert(fmt::format("host {}/gpu {}", found->host, feed_->gpus().at(gpu).index));
     }
@@ -174,7 +171,7 @@ class Gpus : public SampleSource {
   GpuPlaces& places_;
   bool same_pids_;
   bool looked_ = false;
-  std::map<int32_t, size_t> assigned_;                // rank → GPU
+  std::map<int32_t, SourceFindings::Gpu> found_;      // of each rank
   std::map<size_t, std::set<std::string>> entities_;  // of each GPU: ranks may call their host differently
   std::vector<size_t> read_gpus_;                     // ascending
   int64_t asked_unix_ns_ = 0;

@@ -243,6 +243,7 @@ class Nvml : public GpuLibrary {
                                   nvml::kFieldSoftThermalNs,     nvml::kFieldHardThermalNs, nvml::kFieldPowerBrakeNs,
                                   nvml::kFieldPcieReceivedBytes, nvml::kFieldPcieSentBytes, nvml::kFieldNvlinkSentKib};
     std::vector<FieldValue> fast;
+    fast.reserve(kFast.size());
     for (const unsigned field : kFast) {
       fast.push_back({.field = field, .scope = field == nvml::kFieldNvlinkSentKib ? nvml::kAllLinks : 0});
     }

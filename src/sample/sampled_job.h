@@ -15,8 +15,8 @@ struct SampledRank {
   pid_t pid = -1;
   std::string host;  ///< as the rank calls it: containers and namespaces have names of their own
   int32_t local_rank = -1;
-  bool on_gpu = false;                                 ///< its framework can compute on GPUs
-  std::map<std::string, std::string> visible_devices;  ///< CUDA_VISIBLE_DEVICES and its like, as far as set
+  bool on_gpu = false;                                      ///< its framework can compute on GPUs
+  std::map<std::string, std::string> visible_devices = {};  ///< CUDA_VISIBLE_DEVICES and its like, as far as set
 };
 struct SampledJob {
   std::string machine;  ///< as this machine calls itself

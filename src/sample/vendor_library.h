@@ -14,7 +14,7 @@ namespace eroica {
 class VendorLibrary {
  public:
   /// The first of the names or paths that can be loaded. loaded() tells whether one could.
-  explicit VendorLibrary(std::initializer_list<const char*> names);
+  VendorLibrary(std::initializer_list<const char*> names);
   explicit VendorLibrary(const std::string& path) : VendorLibrary({path.c_str()}) {}
 
   [[nodiscard]] bool loaded() const { return handle_ != nullptr; }

@@ -125,6 +125,7 @@ TEST_F(RocmTest, ACallThatHangsIsTold) {
   const StandIn library("rocm_smi", "librocm_smi64.so.1", "hang rsmi_num_monitor_devices\n");
   const auto feed = rocm_feed(library, {.start_ns = 0, .call_ns = kLong});
   HostSampler sampler(files(), job(), free_of_charge, {{feed}, nullptr});
+  while (feed->hung_call() != "rsmi_num_monitor_devices") std::this_thread::yield();
   ASSERT_TRUE(becomes(*feed, GpuFeed::State::kHung));
   sampler.sample(kBegin);
   EXPECT_THAT(sampler.findings().missing, Contains("AMD GPUs (rsmi_num_monitor_devices does not come back)"));

@@ -196,7 +196,8 @@ Status nvmlDeviceGetFieldValues(void* device, int count, FieldValue* fields) {
 
 Status nvmlEventSetCreate(void** set) {
   if (const auto status = enter("nvmlEventSetCreate")) return *status;
-  *set = new Events;
+  static auto* all = new std::deque<Events>;
+  *set = &all->emplace_back();
   return kSuccess;
 }
 
@@ -227,7 +228,8 @@ Status nvmlGpmQueryDeviceSupport(void* device, eroica::nvml::GpmSupport* support
 
 Status nvmlGpmSampleAlloc(void** sample) {
   if (const auto status = enter("nvmlGpmSampleAlloc")) return *status;
-  *sample = new GpmSample;
+  static auto* all = new std::deque<GpmSample>;  // nobody frees them
+  *sample = &all->emplace_back();
   return kSuccess;
 }
 

@@ -14,6 +14,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+constexpr int kWasHung = 999;
+
 struct State {
   Script script;
   Clock::time_point began;
@@ -81,6 +83,7 @@ std::optional<int> enter(const char* function) {
   if (std::ranges::find(now.script.hanging, function) != now.script.hanging.end()) {
     std::unique_lock lock(now.mutex);
     now.released.wait(lock, [&] { return now.is_released; });
+    return kWasHung;  // the script may be another's by now
   }
   const auto found = now.script.failing.find(function);
   return found == now.script.failing.end() ? std::nullopt : std::optional(found->second);

@@ -20,6 +20,7 @@ namespace eroica::testing {
 constexpr int64_t kLong = 60'000'000'000;
 constexpr int64_t kSecond = 1'000'000'000;
 constexpr int64_t kBegin = 1'790'000'000 * kSecond;
+constexpr int64_t kStep = 6 * kSecond;  // after which everything is due, whatever it cost
 
 inline int64_t free_of_charge() { return 0; }
 
@@ -56,13 +57,13 @@ class SampledGpus : public ::testing::Test {
   /// One second of the script, by the sampler.
   void sample(const StandIn& library, const std::shared_ptr<GpuFeed>& feed, SampledJob of) {
     sampler_.emplace(files(), std::move(of), free_of_charge, GpuFeeds{{feed}, nullptr});
-    for (const int64_t at_ns : {int64_t{0}, kSecond / 100, kSecond / 50}) {
+    for (const int64_t at_ns : {int64_t{0}, kStep, 2 * kStep}) {
       ASSERT_TRUE(feed->wait_idle(kLong));
       sampler_->sample(kBegin + at_ns);  // finds the GPUs, looks for the job's, reads them
     }
     ASSERT_TRUE(feed->wait_idle(kLong));
     library.at(1);
-    sampler_->finish(kBegin + kSecond + kSecond / 50);
+    sampler_->finish(kBegin + kSecond + 2 * kStep);
   }
 
   [[nodiscard]] const SampleSet& samples() const { return sampler_->samples(); }
