@@ -50,8 +50,10 @@ int64_t rank_of_process() {
 bool Listener::make_ring(const std::string& path, int64_t rank) {
   const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC | O_NOFOLLOW, 0600);
   if (fd < 0) return false;
-  void* ring = ftruncate(fd, kRingBytes) == 0 ? mmap(nullptr, kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
-                                              : MAP_FAILED;
+  // All of it now: where the file system is full a page that is missing later would kill the job.
+  void* ring = posix_fallocate(fd, 0, kRingBytes) == 0
+                   ? mmap(nullptr, kRingBytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0)
+                   : MAP_FAILED;
   ::close(fd);
   if (ring == MAP_FAILED) {
     unlink(path.c_str());
@@ -105,6 +107,7 @@ bool Listener::open() {
     const std::string folder = text_of("EROICA_SOCKET_DIR");
     const std::string off = text_of("EROICA_DISABLE");
     is_open_ = !folder.empty() && (off.empty() || off == "0") && open_in(folder);
+    if (!is_open_) remove_files();
   }
   const bool is_open = is_open_;
   pthread_mutex_unlock(&mutex_);
@@ -135,7 +138,10 @@ void Listener::forget(const int* mask) {
 }
 
 void Listener::close() {
-  if (!is_open_ || owner_ != getpid()) return;
+  if (is_open_ && owner_ == getpid()) remove_files();
+}
+
+void Listener::remove_files() const {
   unlink(socket_path_.c_str());
   unlink(ring_path_.c_str());
 }
@@ -167,14 +173,14 @@ void Listener::listen() {
     const int timeout_ms = due_ns == 0 ? -1 : static_cast<int>(std::clamp<int64_t>(left_ns / 1'000'000 + 1, 0, 60'000));
     pollfd waiting{.fd = socket_, .events = POLLIN, .revents = 0};
     const int ready = poll(&waiting, 1, timeout_ms);
-    if (ready < 0 && errno != EINTR) return;
+    if (ready < 0 && errno != EINTR) break;
     Request asked;
     if (ready > 0) {
       const ssize_t got = recv(socket_, &asked, sizeof asked, MSG_DONTWAIT | MSG_TRUNC);
-      if (got < 0 && errno != EAGAIN && errno != EINTR) return;
-      const int64_t length_ns = asked.end_unix_ns - asked.start_unix_ns;
-      if (got == sizeof asked && asked.magic == kMagic && asked.start_unix_ns > 0 && length_ns > 0 &&
-          length_ns < kMostWindowNs && asked.end_unix_ns > unix_ns()) {
+      if (got < 0 && errno != EAGAIN && errno != EINTR) break;
+      const bool is_order = got == sizeof asked && asked.magic == kMagic && asked.start_unix_ns > 0 &&
+                            asked.end_unix_ns > asked.start_unix_ns;
+      if (is_order && asked.end_unix_ns - asked.start_unix_ns < kMostWindowNs && asked.end_unix_ns > unix_ns()) {
         set_masks(0);
         recorder()->end();
         window = asked;
@@ -197,6 +203,8 @@ void Listener::listen() {
       window = {};
     }
   }
+  set_masks(0);
+  recorder()->end();
 }
 
 }  // namespace eroica::nccl

@@ -29,6 +29,8 @@ class Listener {
   void close();
 
  private:
+  void remove_files() const;
+
   static constexpr size_t kMostMasks = 8;
   struct Watched {
     int* mask = nullptr;

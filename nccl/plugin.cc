@@ -20,7 +20,7 @@ Listener& listener() {
 
 /// What NCCL holds for each communicator. Late callbacks may come with ones that are closed, so they stay, 24 bytes each.
 struct Context {
-  Communicator* communicator = nullptr;
+  std::atomic<Communicator*> communicator = nullptr;
   int* mask = nullptr;
   Context* before = nullptr;
 };
@@ -30,7 +30,7 @@ Result join(void** context, int* mask, const char* name, uint64_t hash, int node
   *context = nullptr;
   *mask = 0;
   if (!listener().open()) return kSuccess;
-  auto* joined = new (std::nothrow) Context{listener().recorder()->join(hash, name, nodes, ranks, rank), mask};
+  auto* joined = new (std::nothrow) Context{{listener().recorder()->join(hash, name, nodes, ranks, rank)}, mask};
   if (joined == nullptr) return kSuccess;
   joined->before = contexts.load();
   while (!contexts.compare_exchange_weak(joined->before, joined)) {
@@ -40,17 +40,26 @@ Result join(void** context, int* mask, const char* name, uint64_t hash, int node
   return kSuccess;
 }
 
+/// nullptr: it is none of ours. Proxy operations that a peer on the host does for another process (PXN) come with that
+/// process's pointer, which must not be followed.
+Context* own_context(const void* context) {
+  Context* one = contexts.load();
+  while (one != nullptr && one != context) one = one->before;
+  return one;
+}
+
 Result leave(void* context) {
-  if (context == nullptr) return kSuccess;
-  auto* left = static_cast<Context*>(context);
+  Context* left = own_context(context);
+  if (left == nullptr) return kSuccess;
   listener().forget(left->mask);
   left->mask = nullptr;
-  Recorder::leave(left->communicator);
+  Recorder::leave(left->communicator.exchange(nullptr));
   return kSuccess;
 }
 
-const Communicator* communicator_of(void* context) {
-  return context == nullptr ? nullptr : static_cast<const Context*>(context)->communicator;
+const Communicator* communicator_of(const void* context) {
+  const Context* own = own_context(context);
+  return own == nullptr ? nullptr : own->communicator.load();
 }
 
 Event of(const CollectiveV4& collective) {
@@ -97,8 +106,18 @@ Result start(void* context, void** handle, const Event& event) {
   return kSuccess;
 }
 
+/// NCCL 2.27 tells of collectives only where it got a handle for their group. Nothing is recorded of groups: this is the
+/// handle of no event.
+Result start_group(void** handle) {
+  const Recorder* recorder = listener().recorder();
+  *handle = recorder != nullptr && recorder->recording() ? Recorder::no_event() : nullptr;
+  return kSuccess;
+}
+
 Result start_v4(void* context, void** handle, EventV4* event) {
   switch (event->type) {
+    case kGroup:
+      return start_group(handle);
     case kCollective:
       return start(context, handle, of(event->collective));
     case kPointToPoint:
@@ -115,6 +134,8 @@ Result start_v4(void* context, void** handle, EventV4* event) {
 
 Result start_v5(void* context, void** handle, EventV5* event) {
   switch (event->type) {
+    case kGroup:
+      return start_group(handle);
     case kCollective:
       return start(context, handle, of(event->collective.as_before));
     case kPointToPoint:

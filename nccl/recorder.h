@@ -48,6 +48,8 @@ class Recorder {
   void end() { recording_.store(false, std::memory_order_release); }
   [[nodiscard]] bool recording() const { return recording_.load(std::memory_order_acquire); }
 
+  /// The handle of no event: whatever is said of it does nothing.
+  static void* no_event() { return reinterpret_cast<void*>(kSlots); }
   /// A handle; nullptr: not taken.
   void* start(const Communicator* communicator, const Event& event);
   /// The device's clock when a channel's kernel ended.

@@ -48,9 +48,19 @@ bool raised_in_torch(const RankExit& end) {
   return !end.exception.empty() && canonical_python_path(end.file).text.starts_with("torch/");
 }
 
+/// What a peer's end or silence does to a rank: an error of the library, or the abort of its watchdog. Where ranks of
+/// other hosts may have been the first, any exception that the collectives raise may be one, wherever the program
+/// called them.
+bool is_consequence(const RankExit& end, bool are_all_here) {
+  if (end.exception.empty()) return signal_of(end) == SIGABRT;
+  return raised_in_torch(end) || end.exception.starts_with("Dist") ||
+         (!are_all_here && end.exception == "RuntimeError");
+}
+
+/// Whether a status can be read depends on whether the process's parent was quicker: an unknown one is like any.
 bool alike(const RankExit& a, const RankExit& b) {
   if (!a.exception.empty()) return std::tie(a.exception, a.file, a.line) == std::tie(b.exception, b.file, b.line);
-  return b.exception.empty() && a.wait_status == b.wait_status;
+  return b.exception.empty() && (!a.wait_status || !b.wait_status || a.wait_status == b.wait_status);
 }
 
 std::optional<FunctionRef> raised_at(const RankExit& end) {
@@ -88,7 +98,9 @@ std::string what_followed(const RankExits& ends, const std::vector<int32_t>& fir
 bool RankExit::in_order() const { return exception.empty() && (wait_status ? *wait_status == 0 : said_bye); }
 
 bool RankExit::as_asked() const {
-  const int signal = signal_of(*this);
+  constexpr int kShellsOffset = 128;  // what shells and handlers add to a signal's number
+  int signal = signal_of(*this);
+  if (wait_status && WIFEXITED(*wait_status)) signal = WEXITSTATUS(*wait_status) - kShellsOffset;
   return exception == "KeyboardInterrupt" || signal == SIGTERM || signal == SIGINT || signal == SIGHUP ||
          signal == SIGQUIT;
 }
@@ -104,10 +116,46 @@ std::string in_words(const RankExit& end) {
   return end.said_bye ? "ended in order" : "is gone without a word";
 }
 
-std::vector<int32_t> first_to_end(const RankExits& ends) {
+namespace {
+
+/// The first end that is not what another one did to it; ends.size() where there is none.
+size_t first_cause(const RankExits& ends, bool are_all_here) {
+  const auto is_cause = [&](const RankExit& end) {
+    return !end.in_order() && !end.as_asked() && !is_consequence(end, are_all_here);
+  };
+  return static_cast<size_t>(std::ranges::find_if(ends.ends, is_cause) - ends.ends.begin());
+}
+
+struct FirstToEnd {
+  std::vector<int32_t> ranks;
+  size_t end = 0;  ///< in RankExits::ends, what tells how
+};
+
+FirstToEnd find_first(const RankExits& ends) {
   if (ends.ends.empty()) return {};
-  const RankExit& first = ends.ends.front();
+  const bool are_all_here = static_cast<int32_t>(ends.ends.size() + ends.going_on.size()) >= ends.world_size;
+  size_t place = 0;
+  // Sockets close before a process has ended: a peer's complaint may be heard first.
+  if (is_consequence(ends.ends.front(), are_all_here)) {
+    place = first_cause(ends, are_all_here);
+    if (place == ends.ends.size()) {
+      if (!are_all_here || !ends.going_on.empty()) return {};
+      place = 0;
+    }
+  }
+  const RankExit& first = ends.ends[place];
   if (first.in_order() || first.as_asked()) return {};
+  // Its program chose the status; why is not known.
+  if (first.said_bye && first.exception.empty()) return {};
+  const bool is_unknown = !first.wait_status && !first.said_bye;
+  const bool has_followers =
+      std::ranges::any_of(ends.ends, [&](const RankExit& end) { return is_consequence(end, are_all_here); });
+  if (is_unknown && !has_followers && ends.going_on.empty()) return {};
+  if (is_unknown && std::ranges::all_of(ends.ends, [&](const RankExit& end) {
+        return &end == &first || end.as_asked() || end.in_order();
+      })) {
+    return {};
+  }
   std::vector<int32_t> all_alike;
   for (const RankExit& end : ends.ends) {
     if (alike(first, end)) all_alike.push_back(end.rank);
@@ -115,22 +163,22 @@ std::vector<int32_t> first_to_end(const RankExits& ends) {
   std::ranges::sort(all_alike);
   if (ends.going_on.empty() && all_alike.size() == ends.ends.size()) {
     if (signal_of(first) == 0) return {};  // the program's own way to end
-    return all_alike;
+    return {all_alike, place};
   }
-  const bool is_unknown = !first.wait_status && !first.said_bye;
-  if (is_unknown && std::ranges::all_of(ends.ends.begin() + 1, ends.ends.end(), &RankExit::as_asked)) return {};
-  const bool are_all_here = static_cast<int32_t>(ends.ends.size() + ends.going_on.size()) >= ends.world_size;
-  if (!are_all_here && raised_in_torch(first)) return {};
   // One mistake in the program is met by several ranks before a launcher ends the rest.
-  if (!first.exception.empty() && !raised_in_torch(first)) return all_alike;
-  return {first.rank};
+  if (!first.exception.empty() && !is_consequence(first, are_all_here)) return {all_alike, place};
+  return {{first.rank}, place};
 }
+
+}  // namespace
+
+std::vector<int32_t> first_to_end(const RankExits& ends) { return find_first(ends).ranks; }
 
 Conclusion conclude_ended(const RankExits& ends, std::span<const Rule> rules) {
   Conclusion conclusion;
-  const std::vector<int32_t> first = first_to_end(ends);
+  const auto [first, place] = find_first(ends);
   if (first.empty()) return conclusion;
-  const RankExit& end = ends.ends.front();
+  const RankExit& end = ends.ends[place];
   const std::vector<int32_t> others = others_of(ends, first);
   conclusion.victims = others;
 
@@ -166,12 +214,12 @@ Conclusion conclude_ended(const RankExits& ends, std::span<const Rule> rules) {
       {"other ranks that had not ended yet", static_cast<double>(others.size()), "", {}, {}, first});
   double ahead_ms = kSureOrderMs;
   const auto next = std::ranges::find_if(
-      ends.ends, [&](const RankExit& other) { return std::ranges::find(first, other.rank) == first.end(); });
+      ends.ends, [&, of = first](const RankExit& other) { return std::ranges::find(of, other.rank) == of.end(); });
   if (next != ends.ends.end()) {
     ahead_ms = static_cast<double>(next->unix_ns - end.unix_ns) * 1e-6;
     diagnosis.evidence.push_back({"time until the next rank ended", ahead_ms, "ms", {}, {}, {next->rank}});
   }
-  const bool sure = ahead_ms >= kSureOrderMs || !end.exception.empty();
+  const bool sure = !is_consequence(end, true) && (ahead_ms >= kSureOrderMs || !end.exception.empty());
   diagnosis.confidence = sure ? 0.95 : 0.8;
   diagnosis.confidence_why.emplace_back(sure ? "it ended first, and the kernel or the rank tells how"
                                              : "others ended right after it");

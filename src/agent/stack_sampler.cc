@@ -2,6 +2,7 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
+#include <poll.h>
 #include <spawn.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -28,6 +29,8 @@ constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kStartUpNs = 1'500'000'000;  // it reads the symbols of all libraries first
 constexpr int64_t kMostLateNs = 10 * kSecondNs;
 constexpr int64_t kMostBytes = int64_t{64} << 20;
+constexpr int kKillTries = 200;
+constexpr int kKillTryMs = 10;
 constexpr int64_t kMostWords = 300;
 constexpr int64_t kLookEveryNs = 50'000'000;
 constexpr int kNice = 5;
@@ -120,10 +123,20 @@ void StackSampler::begin(Sampled& sampled) const {
 void StackSampler::look_after(Sampled& sampled, bool no_longer) const {
   if (sampled.sampler < 0) return;
   int status = 0;
-  if (no_longer) kill(sampled.sampler, SIGKILL);
-  if (waitpid(sampled.sampler, &status, no_longer ? 0 : WNOHANG) == 0) return;
+  pid_t ended = waitpid(sampled.sampler, &status, WNOHANG);
+  const bool is_late = no_longer && ended <= 0;
+  if (is_late) {
+    kill(sampled.sampler, SIGKILL);
+    // One that hangs in the kernel, on pages of a file system that does not answer, is left behind.
+    for (int i = 0; i < kKillTries && ended <= 0; ++i) {
+      poll(nullptr, 0, kKillTryMs);
+      ended = waitpid(sampled.sampler, &status, WNOHANG);
+    }
+  } else if (ended <= 0) {
+    return;
+  }
   sampled.sampler = -1;
-  if (no_longer) {
+  if (is_late) {
     sampled.why = "it did not end in time";
   } else if (!WIFEXITED(status) || WEXITSTATUS(status) != 0) {
     sampled.why = complaint(read_own_file(path_of(sampled, "py-spy-errors"), 0, kMostWords));

@@ -299,7 +299,7 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
       const HelloMessage& hello = found->second.hello;
       entry.host = hello.host;
       entry.pid = found->second.pid;
-      if (hello.on_gpu()) entry.gpu = hello.local_rank;
+      if (hello.on_gpu() && samples.findings.gpus.empty()) entry.gpu = hello.local_rank;
       entry.labels = {{"torch", hello.torch}, {"python", hello.python}};
       if (const auto gpu = samples.findings.gpus.find(number); gpu != samples.findings.gpus.end()) {
         entry.gpu = gpu->second.index;

@@ -112,6 +112,63 @@ TEST(RankExits, WhatIsNobodysFaultIsNotTold) {
   EXPECT_THAT(first_to_end(ends), IsEmpty()) << "it may be what another host did to it";
 }
 
+RankExit unknown(int32_t rank, int64_t at_ms) {
+  RankExit end = killed(rank, 0, at_ms);
+  end.wait_status.reset();
+  return end;
+}
+
+RankExit exited(int32_t rank, int status, int64_t at_ms) { return killed(rank, status << 8, at_ms); }
+
+TEST(RankExits, AnEndWhoseStatusNobodyReadAccusesNobodyByItself) {
+  RankExits ends;
+  ends.ends = {unknown(0, 0), exited(1, 0, 5)};
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "both may have ended in order";
+  ends.ends = {unknown(0, 0), killed(1, SIGKILL, 5)};
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "perhaps both by the same signal";
+  ends.going_on = {2};
+  ends.ends = {unknown(0, 0), exited(1, 0, 5)};
+  EXPECT_THAT(first_to_end(ends), IsEmpty());
+  ends.world_size = 3;
+  ends.going_on.clear();
+  ends.ends = {unknown(2, 0), raised(0, "RuntimeError", kTorch, 5), raised(1, "RuntimeError", kTorch, 6)};
+  EXPECT_THAT(first_to_end(ends), ElementsAre(2)) << "its peers felt it";
+}
+
+TEST(RankExits, AStatusThatAHandlerOfSignalsChoseIsAsAsked) {
+  RankExits ends;
+  ends.world_size = 2;
+  ends.going_on = {0};
+  ends.ends = {exited(1, 128 + SIGTERM, 0)};
+  EXPECT_THAT(first_to_end(ends), IsEmpty());
+  ends.ends = {exited(1, 1, 0)};
+  ends.ends[0].said_bye = true;
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "the program's own choice";
+  ends.ends[0].said_bye = false;
+  EXPECT_THAT(first_to_end(ends), ElementsAre(1));
+}
+
+TEST(RankExits, APeersComplaintThatIsHeardFirstIsNoCause) {
+  RankExits ends;
+  ends.world_size = 3;
+  ends.ends = {raised(0, "RuntimeError", kTorch, 0), killed(2, SIGKILL, 3), killed(1, SIGABRT, 9)};
+  const Conclusion conclusion = conclude_ended(ends, {});
+  ASSERT_EQ(conclusion.diagnoses.size(), 1);
+  EXPECT_THAT(conclusion.diagnoses[0].ranks, ElementsAre(2));
+  EXPECT_THAT(conclusion.diagnoses[0].summary, HasSubstr("Rank 2 was killed by signal 9"));
+}
+
+TEST(RankExits, WhatAnotherHostMayHaveDoneIsNotTold) {
+  RankExits ends;
+  ends.world_size = 16;
+  ends.ends = {killed(1, SIGABRT, 0), killed(0, SIGTERM, 5)};
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "the watchdog of collectives";
+  ends.ends = {raised(1, "RuntimeError", "/home/ann/train.py", 0)};
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "a collective that the program called";
+  ends.ends = {raised(1, "ValueError", "/home/ann/train.py", 0)};
+  EXPECT_THAT(first_to_end(ends), ElementsAre(1));
+}
+
 TEST(RankExits, ThoseThatDieAlikeAreNamedTogether) {
   RankExits ends;
   ends.ends = {killed(1, SIGKILL, 0), killed(0, SIGKILL, 1)};

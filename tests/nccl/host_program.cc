@@ -149,7 +149,8 @@ class Rank {
     std::thread proxy([this] { end_them(); });
     for (int i = 0; i < collectives; ++i) {
       void* group = plugin_.group(context_);
-      void* collective = plugin_.collective(context_, group, static_cast<uint64_t>(i));
+      // NCCL 2.27 tells of what is in a group only where it got a handle for it.
+      void* collective = group == nullptr ? nullptr : plugin_.collective(context_, group, static_cast<uint64_t>(i));
       plugin_.stop(collective);  // it is enqueued
       plugin_.stop(group);
       const std::lock_guard lock(mutex_);
@@ -224,7 +225,9 @@ int main(int argc, char** argv) {
     wait_until_on();
     run_all(ranks, collectives);
     void* send = plugin.point_to_point(ranks[0]->context(), 6);
-    void* stranger = plugin.proxy(ranks[0]->context(), send, 9, false, getpid() + 1);
+    // What a peer does for another process comes with that process's pointer.
+    void* others_context = reinterpret_cast<void*>(0x1234);
+    void* stranger = plugin.proxy(others_context, send, 9, false, getpid() + 1);
     plugin.stop(stranger);
     plugin.stop(send);
   } else if (scenario == "late") {
