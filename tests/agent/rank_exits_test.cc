@@ -165,6 +165,7 @@ TEST(RankExits, WhatAnotherHostMayHaveDoneIsNotTold) {
   EXPECT_THAT(first_to_end(ends), IsEmpty()) << "the watchdog of collectives";
   ends.ends = {raised(1, "RuntimeError", "/home/ann/train.py", 0)};
   EXPECT_THAT(first_to_end(ends), IsEmpty()) << "a collective that the program called";
+  ends.going_on = {0};
   ends.ends = {raised(1, "ValueError", "/home/ann/train.py", 0)};
   EXPECT_THAT(first_to_end(ends), ElementsAre(1));
 }

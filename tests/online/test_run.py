@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from live_job import (EROICA, POLICY, documents, job_environment, kill_all, needs_torch, quiet_machine, torchrun,
