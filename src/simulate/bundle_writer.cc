@@ -21,7 +21,7 @@ bool holds(const Items& items, const Item& item) {
   return std::ranges::find(items, item) != std::end(items);
 }
 
-Json env_of(const Plant& plant, const ProcessState* process) {
+Json env_of(const Plant& plant, const PlantProcess* process) {
   Json env = Json::object();
   for (const auto& [key, value] : plant.dialect.env) env[key] = value;
   if (process != nullptr && !process->env_key.empty()) env[process->env_key] = process->env_value;
@@ -49,7 +49,7 @@ Json host_json(const Plant& plant, int host, bool with_samples) {
 }
 
 Json rank_json(const Plant& plant, int rank, const std::string& trace) {
-  const ProcessState& process = plant.processes[rank];
+  const PlantProcess& process = plant.processes[rank];
   Json json = {{"rank", rank},
                {"host", plant.dialect.hosts[plant.job.host_of(rank)]},
                {"gpu", plant.job.gpu_index(rank)},

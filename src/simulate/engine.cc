@@ -111,13 +111,13 @@ int32_t Engine::open_span(int rank, HostSpan span) {
 }
 
 int64_t Engine::driver_ns(int rank, int64_t ns) {
-  const ProcessState& process = plant_.processes[rank];
+  const PlantProcess& process = plant_.processes[rank];
   return static_cast<int64_t>(static_cast<double>(ns) * process.driver_calls + process.call_overhead_us * 1e3);
 }
 
 int64_t Engine::launch(int rank, const Instruction& step, int64_t t) {
   Host& host = hosts_[rank];
-  const ProcessState& process = plant_.processes[rank];
+  const PlantProcess& process = plant_.processes[rank];
   const bool fresh = host.blocked_since < 0;
   const int64_t begin = fresh ? t : host.blocked_since;
   if (host.outstanding >= kQueueDepth) {
@@ -151,7 +151,7 @@ int64_t Engine::launch(int rank, const Instruction& step, int64_t t) {
 
 int64_t Engine::fetch(int rank, int64_t t) {
   Host& host = hosts_[rank];
-  const ProcessState& process = plant_.processes[rank];
+  const PlantProcess& process = plant_.processes[rank];
   const int workers = plant_.job.workers;
   const int batch = host.batches++;
   Random random(plant_.job.seed, "batch", static_cast<uint64_t>(rank) << 32 | static_cast<uint64_t>(batch));
@@ -346,7 +346,7 @@ void Engine::begin_transfer(const Meeting& meeting, int64_t t) {
     const CollectiveCall& own = program_.ranks[rank].calls[program_.ranks[rank].kernels[kernel].collective];
     out_.ranks[rank].kernels[kernel].transfer_ns = t;
     const auto end = t + time.ns + static_cast<int64_t>(random.uniform(0, 1800));
-    Transfer transfer{t, end, call.communicator, rank, own.wire_bytes, time.between_hosts, true, true};
+    PlayedTransfer transfer{t, end, call.communicator, rank, own.wire_bytes, time.between_hosts, true, true};
     if (call.channel != 0) {
       transfer.sends = own.destination >= 0;
       transfer.receives = own.source >= 0;

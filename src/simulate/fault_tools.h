@@ -41,8 +41,8 @@ inline void blame_all(FaultOutcome& outcome) {
   outcome.hosts_judged = false;
   outcome.scope = "all";
 }
-inline std::vector<ProcessState*> processes_of_host(const FaultScene& scene) {
-  std::vector<ProcessState*> processes;
+inline std::vector<PlantProcess*> processes_of_host(const FaultScene& scene) {
+  std::vector<PlantProcess*> processes;
   for (const int rank : ranks_of_host(scene.plant.job, scene.host)) processes.push_back(&scene.plant.processes[rank]);
   return processes;
 }

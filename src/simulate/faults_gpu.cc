@@ -139,7 +139,7 @@ void fabric_fault(const FaultScene& scene, FaultOutcome& outcome) {
 }
 
 void overlap_contention(const FaultScene& scene, FaultOutcome& outcome) {
-  for (ProcessState& process : scene.plant.processes) process.overlap_cost = scaled(scene, 0.6, 1.8);
+  for (PlantProcess& process : scene.plant.processes) process.overlap_cost = scaled(scene, 0.6, 1.8);
   scene.plant.network.channels = 64;
   blame_all(outcome);
 }

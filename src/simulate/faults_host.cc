@@ -5,12 +5,12 @@
 namespace eroica {
 namespace {
 
-ProcessState& process(const FaultScene& scene) { return scene.plant.processes[scene.rank]; }
+PlantProcess& process(const FaultScene& scene) { return scene.plant.processes[scene.rank]; }
 HostState& host(const FaultScene& scene) { return scene.plant.hosts[scene.host]; }
 double extra_share(const FaultScene& scene) { return scaled(scene, 0.12, 0.8); }
 
 void contention(const FaultScene& scene, FaultOutcome& outcome) {
-  ProcessState& state = process(scene);
+  PlantProcess& state = process(scene);
   state.stolen = limited(1 - 1 / host_slowdown(scene, extra_share(scene)), 0.2, 0.93);
   state.slice_ns = static_cast<int64_t>(scene.random.uniform(3e6, 14e6));
   HostState& machine = scene.plant.hosts[scene.plant.job.host_of(scene.rank)];
@@ -26,14 +26,14 @@ void quota(const FaultScene& scene, FaultOutcome& outcome) {
 }
 
 void numa(const FaultScene& scene, FaultOutcome& outcome) {
-  ProcessState& state = process(scene);
+  PlantProcess& state = process(scene);
   state.remote_numa = limited(scaled(scene, 0.85, 0.98), 0.6, 1);
   state.speed = limited(1 / host_slowdown(scene, extra_share(scene)), 0.15, 0.8);
   blame_rank(scene, outcome);
 }
 
 void irq(const FaultScene& scene, FaultOutcome& outcome) {
-  for (ProcessState* state : processes_of_host(scene)) {
+  for (PlantProcess* state : processes_of_host(scene)) {
     state->interrupts = limited(1 - 1 / host_slowdown(scene, extra_share(scene)), 0.2, 0.85);
   }
   host(scene).softirq = scaled(scene, 0.12, 0.4);
@@ -47,7 +47,7 @@ void frequency(const FaultScene& scene, FaultOutcome& outcome) {
 }
 
 void affinity(const FaultScene& scene, FaultOutcome& outcome) {
-  ProcessState& state = process(scene);
+  PlantProcess& state = process(scene);
   state.allowed_cpus = scene.random.integer(1, 2);
   state.stolen = limited(1 - 1 / host_slowdown(scene, extra_share(scene)), 0.25, 0.93);
   state.slice_ns = 4'000'000;
@@ -57,7 +57,7 @@ void affinity(const FaultScene& scene, FaultOutcome& outcome) {
 }
 
 void thread_count(const FaultScene& scene, FaultOutcome& outcome) {
-  ProcessState& state = process(scene);
+  PlantProcess& state = process(scene);
   const bool many = scene.random.chance(0.6);
   state.threads = many ? 300 + scene.plant.job.cpus * 2 : 31;
   state.env_key = "OMP_NUM_THREADS";
@@ -104,7 +104,7 @@ void workers_starved(const FaultScene& scene, FaultOutcome& outcome) {
 }
 
 void remote_storage(const FaultScene& scene, FaultOutcome& outcome) {
-  for (ProcessState* state : processes_of_host(scene)) {
+  for (PlantProcess* state : processes_of_host(scene)) {
     state->load = load_factor(scene);
     state->load_io = 0.9;
   }
@@ -114,7 +114,7 @@ void remote_storage(const FaultScene& scene, FaultOutcome& outcome) {
 }
 
 void metadata_storm(const FaultScene& scene, FaultOutcome& outcome) {
-  for (ProcessState& state : scene.plant.processes) {
+  for (PlantProcess& state : scene.plant.processes) {
     state.load = load_factor(scene) * scene.random.uniform(0.9, 1.1);
     state.load_io = 0.85;
   }
@@ -127,7 +127,7 @@ void metadata_storm(const FaultScene& scene, FaultOutcome& outcome) {
 }
 
 void local_disk(const FaultScene& scene, FaultOutcome& outcome) {
-  for (ProcessState* state : processes_of_host(scene)) {
+  for (PlantProcess* state : processes_of_host(scene)) {
     state->load = load_factor(scene);
     state->load_io = 0.88;
     state->disk_read = 2e7;
@@ -153,7 +153,7 @@ void checkpoint(const FaultScene& scene, FaultOutcome& outcome) {
 }
 
 void page_cache(const FaultScene& scene, FaultOutcome& outcome) {
-  for (ProcessState* state : processes_of_host(scene)) {
+  for (PlantProcess* state : processes_of_host(scene)) {
     state->load = load_factor(scene);
     state->load_io = 0.8;
     state->refaults_per_s = scaled(scene, 4000, 30000);
@@ -169,7 +169,7 @@ void page_cache(const FaultScene& scene, FaultOutcome& outcome) {
 }
 
 void memory_pressure(const FaultScene& scene, FaultOutcome& outcome) {
-  for (ProcessState* state : processes_of_host(scene)) {
+  for (PlantProcess* state : processes_of_host(scene)) {
     state->speed = limited(1 / host_slowdown(scene, extra_share(scene)), 0.15, 0.75);
     state->load = 1.3;
     state->major_faults_per_s = scaled(scene, 300, 3000);
@@ -183,7 +183,7 @@ void memory_pressure(const FaultScene& scene, FaultOutcome& outcome) {
 void compaction(const FaultScene& scene, FaultOutcome& outcome) {
   // About one launch in twelve waits for the kernel to make room.
   const double added_us = added_us_per_launch(scene, extra_share(scene));
-  for (ProcessState* state : processes_of_host(scene))
+  for (PlantProcess* state : processes_of_host(scene))
     state->stall_per_launch_us = added_us * state->stall_every * 0.85;
   host(scene).compact_stall_per_s = scaled(scene, 300, 4000);
   host(scene).pressure_memory = 0.08;
@@ -192,7 +192,7 @@ void compaction(const FaultScene& scene, FaultOutcome& outcome) {
 
 void environment(const FaultScene& scene, FaultOutcome& outcome) {
   const double share = extra_share(scene);
-  for (ProcessState* state : processes_of_host(scene)) {
+  for (PlantProcess* state : processes_of_host(scene)) {
     state->env_key = "CUDA_LAUNCH_BLOCKING";
     state->env_value = "1";
     state->driver_calls = 1 + added_us_per_launch(scene, share) / scene.plant.job.launch_us;
@@ -204,7 +204,7 @@ void version_skew(const FaultScene& scene, FaultOutcome& outcome) {
   HostState& machine = host(scene);
   machine.driver = scene.plant.dialect.amd ? "6.3.6" : "525.60.13";
   if (scene.random.chance(0.5)) machine.kernel = "4.18.0-305";
-  for (ProcessState* state : processes_of_host(scene)) {
+  for (PlantProcess* state : processes_of_host(scene)) {
     state->driver_calls = 1 + added_us_per_launch(scene, 0.05) / scene.plant.job.launch_us;
   }
   for (const int rank : ranks_of_host(scene.plant.job, scene.host)) {
@@ -215,7 +215,7 @@ void version_skew(const FaultScene& scene, FaultOutcome& outcome) {
 
 void driver_contention(const FaultScene& scene, FaultOutcome& outcome) {
   const double added_us = added_us_per_launch(scene, extra_share(scene));
-  for (ProcessState* state : processes_of_host(scene)) {
+  for (PlantProcess* state : processes_of_host(scene)) {
     state->driver_jitter = limited(added_us / 240, 0.03, 0.9);
     state->driver_calls = 1.5;
   }
@@ -225,7 +225,7 @@ void driver_contention(const FaultScene& scene, FaultOutcome& outcome) {
 
 void residue(const FaultScene& scene, FaultOutcome& outcome) {
   const double added_us = added_us_per_launch(scene, extra_share(scene));
-  for (ProcessState& state : scene.plant.processes) state.call_overhead_us = added_us;
+  for (PlantProcess& state : scene.plant.processes) state.call_overhead_us = added_us;
   scene.plant.residue = true;
   blame_all(outcome);
   outcome.wants_baseline = true;

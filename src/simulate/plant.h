@@ -38,7 +38,7 @@ struct GpuState {
 };
 
 /// State of one worker process and of the cores on which it runs.
-struct ProcessState {
+struct PlantProcess {
   double speed = 1;               ///< of its CPU cores for this work
   double stolen = 0;              ///< share of the main thread's core that others take
   int64_t slice_ns = 12'000'000;  ///< how long they take it at a time
@@ -166,7 +166,7 @@ struct Plant {
   JobSpec job;
   Dialect dialect;
   std::vector<GpuState> gpus;           ///< by rank
-  std::vector<ProcessState> processes;  ///< by rank
+  std::vector<PlantProcess> processes;  ///< by rank
   std::vector<HostState> hosts;
   std::vector<WorkState> work;  ///< by rank
   std::vector<Deed> deeds;

@@ -59,7 +59,7 @@ void add_transfers(GpuUse& use, const SamplerScene& scene, int rank) {
   const int host = job.host_of(rank);
   double detour = 1;
   for (const NicState& nic : scene.plant.hosts[host].nics) detour = nic.through_host ? 2.4 : detour;
-  for (const Transfer& transfer : scene.timeline.transfers) {
+  for (const PlayedTransfer& transfer : scene.timeline.transfers) {
     if (transfer.rank != rank) continue;
     const auto& ranks = scene.program.communicators[transfer.communicator].ranks;
     const double in = transfer.receives ? transfer.bytes * 1e9 : 0;

@@ -27,7 +27,7 @@ struct Traffic {
 Traffic traffic_of(const SamplerScene& scene, int host) {
   Traffic traffic(scene.window, scene.usual_ns);
   const JobSpec& job = scene.plant.job;
-  for (const Transfer& transfer : scene.timeline.transfers) {
+  for (const PlayedTransfer& transfer : scene.timeline.transfers) {
     if (!transfer.between_hosts || job.host_of(transfer.rank) != host) continue;
     const auto& ranks = scene.program.communicators[transfer.communicator].ranks;
     const auto here = std::ranges::count_if(ranks, [&](int rank) { return job.host_of(rank) == host; });

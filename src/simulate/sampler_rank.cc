@@ -67,7 +67,7 @@ WindowSpan lifetime(const SamplerScene& scene, int rank) {
 
 void sample_workers(SampleDocument& document, const SamplerScene& scene, int rank, Random& random) {
   const Plant& plant = scene.plant;
-  const ProcessState& process = plant.processes[rank];
+  const PlantProcess& process = plant.processes[rank];
   const WindowSpan window = lifetime(scene, rank);
   for (int worker = 0; worker < plant.job.workers; ++worker) {
     Bins busy(scene.window.start_ns, scene.window.end_ns, scene.usual_ns);
@@ -93,7 +93,7 @@ void sample_threads(SampleDocument& document, const SamplerScene& scene, int ran
   if (plant.job.hosts > 1) {
     Bins moving(scene.window.start_ns, scene.window.end_ns, scene.usual_ns);
     Bins waiting = moving;
-    for (const Transfer& transfer : scene.timeline.transfers) {
+    for (const PlayedTransfer& transfer : scene.timeline.transfers) {
       if (transfer.rank == rank && transfer.between_hosts) moving.add(transfer.start_ns, transfer.end_ns);
     }
     for (const auto& [t, ns] : scene.timeline.ranks[rank].proxy_waits) waiting.add(t, t + static_cast<int64_t>(ns));
@@ -122,7 +122,7 @@ void sample_threads(SampleDocument& document, const SamplerScene& scene, int ran
 
 void sample_rank(SampleDocument& document, const SamplerScene& scene, int rank) {
   const Plant& plant = scene.plant;
-  const ProcessState& process = plant.processes[rank];
+  const PlantProcess& process = plant.processes[rank];
   const HostUse use = use_of(scene, rank);
   const WindowSpan window = lifetime(scene, rank);
   const int64_t stopped = scene.timeline.ranks[rank].stopped_ns;

@@ -41,7 +41,7 @@ HealthyFacts facts_of(const Timeline& timeline) {
     }
     launched += static_cast<double>(rank.kernels.size());
   }
-  for (const Transfer& transfer : timeline.transfers) {
+  for (const PlayedTransfer& transfer : timeline.transfers) {
     (transfer.between_hosts ? moved : shared) += static_cast<double>(transfer.end_ns - transfer.start_ns);
   }
   const double shares = steps * static_cast<double>(timeline.ranks.size());

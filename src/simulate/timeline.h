@@ -65,7 +65,7 @@ struct RankTimeline {
 };
 
 /// Bytes between start and end of a collective, as one member moves them.
-struct Transfer {
+struct PlayedTransfer {
   int64_t start_ns = 0;
   int64_t end_ns = 0;
   uint32_t communicator = 0;
@@ -78,7 +78,7 @@ struct Transfer {
 
 struct Timeline {
   std::vector<RankTimeline> ranks;
-  std::vector<Transfer> transfers;
+  std::vector<PlayedTransfer> transfers;
   int64_t end_ns = 0;    ///< of everything
   bool blocked = false;  ///< some collectives never ended
 };
