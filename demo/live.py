@@ -144,7 +144,8 @@ def sum_up(document, rank, seconds):
     say(f"  ranks     {', '.join(map(str, first['ranks']))}")
     say(f"  cause     {first['cause']}: {first['title']} (confidence {first['confidence']:.2f})")
     if function:
-        where = f" at {function['file']}:{function['line']}" if function.get("file") else ""
+        where = ":".join(str(function[key]) for key in ("file", "line") if function.get(key))
+        where = f" at {where}" if where else ""
         say(f"  function  {function['name']}{where}")
     if first.get("lost_ms_per_step"):
         say(f"  lost      {first['lost_ms_per_step']:.0f} ms of each step on all ranks")
