@@ -73,6 +73,8 @@ Event of(const CollectiveV4& collective) {
           .protocol = collective.protocol};
 }
 
+Event of(const CollectiveV5& collective) { return of(collective.as_before); }
+
 template <typename PointToPoint>
 Event of(const PointToPoint& operation) {
   return {.kind = Kind::kPointToPoint,
@@ -114,30 +116,13 @@ Result start_group(void** handle) {
   return kSuccess;
 }
 
-Result start_v4(void* context, void** handle, EventV4* event) {
+template <typename NcclEvent>
+Result start_event(void* context, void** handle, NcclEvent* event) {
   switch (event->type) {
     case kGroup:
       return start_group(handle);
     case kCollective:
       return start(context, handle, of(event->collective));
-    case kPointToPoint:
-      return start(context, handle, of(event->point_to_point));
-    case kProxyOperation:
-      return start(context, handle, of(event->proxy, event->parent));
-    case kKernelChannel:
-      return start(context, handle, of(event->kernel, event->parent));
-    default:
-      *handle = nullptr;
-      return kSuccess;
-  }
-}
-
-Result start_v5(void* context, void** handle, EventV5* event) {
-  switch (event->type) {
-    case kGroup:
-      return start_group(handle);
-    case kCollective:
-      return start(context, handle, of(event->collective.as_before));
     case kPointToPoint:
       return start(context, handle, of(event->point_to_point));
     case kProxyOperation:
@@ -181,14 +166,14 @@ extern "C" {
 __attribute__((visibility("default"))) extern const eroica::nccl::ProfilerV4 ncclProfiler_v4;
 const eroica::nccl::ProfilerV4 ncclProfiler_v4 = {"eroica",
                                                   eroica::nccl::init_v4,
-                                                  eroica::nccl::start_v4,
+                                                  eroica::nccl::start_event<eroica::nccl::EventV4>,
                                                   eroica::nccl::stop,
                                                   eroica::nccl::record_state,
                                                   eroica::nccl::leave};
 __attribute__((visibility("default"))) extern const eroica::nccl::ProfilerV5 ncclProfiler_v5;
 const eroica::nccl::ProfilerV5 ncclProfiler_v5 = {"eroica",
                                                   eroica::nccl::init_v5,
-                                                  eroica::nccl::start_v5,
+                                                  eroica::nccl::start_event<eroica::nccl::EventV5>,
                                                   eroica::nccl::stop,
                                                   eroica::nccl::record_state,
                                                   eroica::nccl::leave};

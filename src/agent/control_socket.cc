@@ -16,7 +16,7 @@
 #include <utility>
 #include <vector>
 
-#include "agent/this_thread.h"
+#include "base/clocks.h"
 
 namespace eroica {
 namespace {

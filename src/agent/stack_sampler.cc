@@ -9,7 +9,6 @@
 
 #include <algorithm>
 #include <cerrno>
-#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -21,6 +20,7 @@
 #include "agent/own_file.h"
 #include "agent/sampled_stacks.h"
 #include "agent/this_thread.h"
+#include "base/clocks.h"
 
 namespace eroica {
 namespace {
@@ -94,18 +94,17 @@ std::string find_py_spy(const std::string& python) {
 }
 
 StackSampler::StackSampler(std::string folder, const WindowPlan& plan, std::vector<Target> targets)
-    : folder_(std::move(folder)), plan_(plan) {
-  for (Target& target : targets) ranks_.push_back({std::move(target), -1, 0, ""});
-  thread_ = std::thread([this] { run(); });
+    : folder_(std::move(folder)), plan_(plan), ranks_(none_begun(std::move(targets))), thread_([this] { run(); }) {}
+
+std::vector<StackSampler::Sampled> StackSampler::none_begun(std::vector<Target> targets) {
+  std::vector<Sampled> ranks;
+  ranks.reserve(targets.size());
+  for (Target& target : targets) ranks.push_back({std::move(target), -1, 0, ""});
+  return ranks;
 }
 
 std::string StackSampler::path_of(const Sampled& sampled, const char* what) const {
   return fmt::format("{}/{}-{}", folder_, what, sampled.target.rank);
-}
-
-bool StackSampler::wait_until(int64_t unix_ns) {
-  std::unique_lock lock(mutex_);
-  return !ends_.wait_for(lock, std::chrono::nanoseconds(unix_ns - eroica::unix_ns()), [this] { return ending_; });
 }
 
 void StackSampler::begin(Sampled& sampled) const {
@@ -167,14 +166,14 @@ void StackSampler::convert(Sampled& sampled) {
 
 void StackSampler::run() {
   give_way(kNice);
-  if (wait_until(plan_.start_unix_ns - kStartUpNs)) {
+  if (thread_.wait(plan_.start_unix_ns - kStartUpNs - unix_ns())) {
     for (Sampled& sampled : ranks_) begin(sampled);
   }
   const auto running = [this] {
     return std::ranges::any_of(ranks_, [](const Sampled& sampled) { return sampled.sampler >= 0; });
   };
   while (running()) {
-    const bool goes_on = wait_until(unix_ns() + kLookEveryNs);
+    const bool goes_on = thread_.wait(kLookEveryNs);
     const bool no_longer = !goes_on || unix_ns() > plan_.end_unix_ns + kMostLateNs;
     for (Sampled& sampled : ranks_) look_after(sampled, no_longer);
   }
@@ -183,14 +182,7 @@ void StackSampler::run() {
 }
 
 StackSampler::Outcome StackSampler::finish() {
-  if (thread_.joinable()) {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    ends_.notify_one();
-    thread_.join();
-  }
+  thread_.end();
   return std::move(outcome_);
 }
 

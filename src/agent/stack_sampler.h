@@ -3,14 +3,12 @@
 #include <sys/types.h>
 
 #include <atomic>
-#include <condition_variable>
 #include <cstdint>
 #include <map>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
+#include "agent/ending_thread.h"
 #include "agent/window.h"
 
 namespace eroica {
@@ -52,22 +50,19 @@ class StackSampler {
     int64_t began_unix_ns = 0;
     std::string why;  // there is nothing of it
   };
+  static std::vector<Sampled> none_begun(std::vector<Target> targets);
   void run();
   void begin(Sampled& sampled) const;
   void look_after(Sampled& sampled, bool no_longer) const;
   void convert(Sampled& sampled);
   [[nodiscard]] std::string path_of(const Sampled& sampled, const char* what) const;
-  bool wait_until(int64_t unix_ns);  // false: it is to end
 
   std::string folder_;
   WindowPlan plan_;
   std::vector<Sampled> ranks_;
   Outcome outcome_;
   std::atomic<bool> done_ = false;
-  std::mutex mutex_;
-  std::condition_variable ends_;
-  bool ending_ = false;  // shared
-  std::thread thread_;   // last: it uses all of the above
+  EndingThread thread_;  // last: it uses all of the above
 };
 
 }  // namespace eroica

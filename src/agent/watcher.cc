@@ -17,6 +17,7 @@
 #include "agent/fabric.h"
 #include "agent/probe_sockets.h"
 #include "agent/this_thread.h"
+#include "base/clocks.h"
 #include "base/robust.h"
 
 namespace eroica {

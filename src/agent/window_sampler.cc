@@ -2,11 +2,11 @@
 
 #include <fmt/format.h>
 
-#include <chrono>
 #include <fstream>
 #include <utility>
 
 #include "agent/this_thread.h"
+#include "base/clocks.h"
 #include "sample/host_sampler.h"
 
 namespace eroica {
@@ -39,12 +39,6 @@ WindowSampler::WindowSampler(SampledJob job, WindowPlan plan, std::string path, 
         run();
       }) {}
 
-bool WindowSampler::wait_until(int64_t unix_ns) {
-  std::unique_lock lock(mutex_);
-  const int64_t left_ns = unix_ns - now_ns();
-  return !ends_.wait_for(lock, std::chrono::nanoseconds(left_ns), [this] { return ending_; });
-}
-
 void WindowSampler::run() {
   give_way(kNice);
   for (const std::shared_ptr<GpuFeed>& feed : gpus_.counters) feed->start();  // which may take a while
@@ -66,14 +60,7 @@ void WindowSampler::run() {
 }
 
 WindowSamples WindowSampler::finish() {
-  if (thread_.joinable()) {
-    {
-      const std::lock_guard lock(mutex_);
-      ending_ = true;
-    }
-    ends_.notify_one();
-    thread_.join();
-  }
+  thread_.end();
   return std::move(outcome_);
 }
 

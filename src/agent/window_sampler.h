@@ -1,13 +1,11 @@
 #pragma once
 
-#include <condition_variable>
-#include <mutex>
 #include <string>
-#include <thread>
 #include <vector>
 
-#include "agent/this_thread.h"
+#include "agent/ending_thread.h"
 #include "agent/window.h"
+#include "base/clocks.h"
 #include "sample/gpu_feed.h"
 #include "sample/sample_source.h"
 #include "sample/sampled_job.h"
@@ -40,7 +38,7 @@ class WindowSampler {
   /// The clock of the traces: that of the system as it was when this began, which later steps of it do not move.
   [[nodiscard]] int64_t now_ns() const { return began_unix_ns_ + monotonic_ns() - began_ns_; }
   /// False: it is to end now.
-  bool wait_until(int64_t unix_ns);
+  bool wait_until(int64_t unix_ns) { return thread_.wait(unix_ns - now_ns()); }
 
   SampledJob job_;
   WindowPlan plan_;
@@ -49,10 +47,7 @@ class WindowSampler {
   WindowSamples outcome_;
   int64_t began_unix_ns_ = unix_ns();
   int64_t began_ns_ = monotonic_ns();
-  std::mutex mutex_;
-  std::condition_variable ends_;
-  bool ending_ = false;
-  std::thread thread_;
+  EndingThread thread_;  // last: it uses all of the above
 };
 
 }  // namespace eroica

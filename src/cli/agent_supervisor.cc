@@ -17,7 +17,7 @@
 #include <string>
 #include <utility>
 
-#include "agent/this_thread.h"
+#include "base/clocks.h"
 #include "cli/logging.h"
 #include "cli/signal_set.h"
 

@@ -7,7 +7,7 @@
 #include <ctime>
 #include <utility>
 
-#include "agent/this_thread.h"
+#include "base/clocks.h"
 #include "cli/signal_set.h"
 
 namespace eroica {

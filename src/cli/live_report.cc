@@ -14,6 +14,7 @@
 
 #include "agent/own_file.h"
 #include "agent/this_thread.h"
+#include "base/clocks.h"
 #include "base/rank_list.h"
 #include "base/words.h"
 #include "cli/cost_text.h"

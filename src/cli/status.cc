@@ -6,7 +6,7 @@
 #include <nlohmann/json.hpp>
 
 #include "agent/control_message.h"
-#include "agent/this_thread.h"
+#include "base/clocks.h"
 #include "base/rank_list.h"
 #include "base/words.h"
 #include "cli/cost_text.h"

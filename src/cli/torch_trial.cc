@@ -18,7 +18,7 @@
 #include "agent/datagram_socket.h"
 #include "agent/fabric.h"
 #include "agent/job_folder.h"
-#include "agent/this_thread.h"
+#include "base/clocks.h"
 #include "cli/job_setup.h"
 
 namespace eroica {

@@ -4,12 +4,11 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
-#include <ctime>
 #include <limits>
 #include <optional>
 #include <utility>
 
+#include "base/clocks.h"
 #include "sample/cupti_abi.h"
 #include "sample/pm_reduction.h"
 
@@ -41,14 +40,6 @@ constexpr std::array<Metric, 4> kMetrics = {{
     {"dramc__throughput.avg.pct_of_peak_sustained_elapsed", GpuSignal::kDramActive, 0.01},
     {"nvltx__bytes.sum.per_second", GpuSignal::kNvlinkTransmit, 1},
 }};
-
-int64_t monotonic_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
-
-int64_t thread_cpu_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
 
 struct Functions {
   template <typename Parameters>

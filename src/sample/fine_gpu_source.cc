@@ -1,10 +1,10 @@
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/clocks.h"
 #include "sample/gpu_assignment.h"
 #include "sample/gpu_feed.h"
 #include "sample/sample_source.h"
@@ -13,8 +13,6 @@ namespace eroica {
 namespace {
 
 constexpr int64_t kLastReadingNs = 500'000'000;
-
-int64_t monotonic_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 /// Use of the GPUs that another source found to be the job's.
 class FineGpus : public SampleSource {

@@ -1,10 +1,9 @@
 #include "sample/gpu_feed.h"
 
 #include <atomic>
-#include <chrono>
-#include <ctime>
 #include <utility>
 
+#include "base/clocks.h"
 #include "sample/cupti_library.h"
 #include "sample/dcgm_library.h"
 #include "sample/nvml_library.h"
@@ -14,14 +13,6 @@ namespace eroica {
 namespace {
 
 constexpr int64_t kEndingNs = 2'000'000;
-
-int64_t monotonic_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
-
-int64_t thread_cpu_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
 
 }  // namespace
 

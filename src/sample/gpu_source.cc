@@ -1,11 +1,11 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
 #include <map>
 #include <set>
 #include <utility>
 
+#include "base/clocks.h"
 #include "sample/gpu_assignment.h"
 #include "sample/gpu_feed.h"
 #include "sample/process_text.h"
@@ -18,8 +18,6 @@ constexpr int64_t kMediumNs = 100'000'000;
 constexpr int64_t kSlowNs = 250'000'000;
 constexpr int64_t kLastReadingNs = 500'000'000;
 constexpr std::string_view kMpsServer = "nvidia-cuda-mps";
-
-int64_t monotonic_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 /// The GPUs of one vendor that the job's ranks use.
 class Gpus : public SampleSource {

@@ -6,13 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <functional>
 #include <optional>
 #include <set>
 #include <string_view>
 #include <vector>
 
+#include "base/clocks.h"
 #include "sample/cgroup_text.h"
 #include "sample/fields.h"
 #include "sample/gpu_assignment.h"
@@ -21,8 +21,6 @@
 
 namespace eroica {
 namespace {
-
-int64_t monotonic_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
 
 using Kind = SignalState::Kind;
 constexpr std::string_view kNoGpu = "no GPU here";

@@ -10,13 +10,9 @@
 #include <thread>
 #include <utility>
 
+#include "base/clocks.h"
+
 namespace eroica {
-namespace {
-
-int64_t monotonic_ns() { return std::chrono::steady_clock::now().time_since_epoch() / std::chrono::nanoseconds(1); }
-
-}  // namespace
-
 VendorLibrary::VendorLibrary(std::initializer_list<const char*> names) {
   for (const char* name : names) {
     if (handle_ == nullptr) handle_ = dlopen(name, RTLD_NOW | RTLD_LOCAL);

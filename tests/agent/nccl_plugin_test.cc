@@ -20,7 +20,7 @@
 #include "agent/datagram_socket.h"
 #include "agent/nccl_ring.h"
 #include "agent/probe_message.h"
-#include "agent/this_thread.h"
+#include "base/clocks.h"
 
 namespace eroica::testing {
 namespace {

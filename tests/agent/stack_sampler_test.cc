@@ -9,7 +9,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "agent/this_thread.h"
+#include "base/clocks.h"
 
 namespace eroica::testing {
 namespace {

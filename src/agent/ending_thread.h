@@ -1,0 +1,45 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <cstdint>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <utility>
+
+namespace eroica {
+
+/// A thread that waits for points in time, and ends early when it is told to. The last member of what its body uses.
+class EndingThread {
+ public:
+  explicit EndingThread(std::function<void()> body) : thread_(std::move(body)) {}
+  EndingThread(const EndingThread&) = delete;
+  EndingThread& operator=(const EndingThread&) = delete;
+  ~EndingThread() { end(); }
+
+  /// For the body: waits so long. False: it is to end now.
+  bool wait(int64_t ns) {
+    std::unique_lock lock(mutex_);
+    return !ends_.wait_for(lock, std::chrono::nanoseconds(ns), [this] { return ending_; });
+  }
+
+  /// Tells the body to end, and waits until it has.
+  void end() {
+    if (!thread_.joinable()) return;
+    {
+      const std::lock_guard lock(mutex_);
+      ending_ = true;
+    }
+    ends_.notify_one();
+    thread_.join();
+  }
+
+ private:
+  std::mutex mutex_;
+  std::condition_variable ends_;
+  bool ending_ = false;
+  std::thread thread_;  // last: it uses all of the above
+};
+
+}  // namespace eroica
