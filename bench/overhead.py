@@ -31,8 +31,15 @@ TOGGLE_EVERY = 50
 IDLE_RANKS, IDLE_S = 8, 30
 START_UP_S = 1.5  # before a window: the profilers' warm-up
 
-# Stacks, Python calls more in a step, shapes.
-CASES = (("trace", 0, "on"), ("trace", 500, "on"), ("trace", 0, "off"), ("sample", 0, "off"), ("off", 0, "on"), ("off", 0, "off"))
+NARROW, WIDE = 256, 1024  # layers of the model: steps of many small operators, and of few large ones
+
+# Stacks, Python calls more in a step, shapes, width.
+CASES = (
+    ("trace", 0, "on", NARROW), ("trace", 500, "on", NARROW), ("trace", 0, "off", NARROW), ("sample", 0, "off", NARROW),
+    ("off", 0, "on", NARROW), ("off", 0, "off", NARROW),
+    ("trace", 0, "on", WIDE), ("trace", 0, "off", WIDE), ("sample", 0, "off", WIDE), ("off", 0, "off", WIDE),
+)
+STEPS = {NARROW: (1000, 2000), WIDE: (400, 300)}  # of a job, and more for each window
 
 NO_WINDOWS = "[slow]\nenabled = false\n[blocked]\nenabled = false\n[baseline]\ncount = 0\n"
 
@@ -83,8 +90,9 @@ class Job:
         return errors
 
 
-def torch_job(python, folder, ranks, steps, calls, toggle_every):
-    return [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks, JOB, folder, steps, calls, toggle_every]
+def torch_job(python, folder, ranks, steps, calls, toggle_every, width):
+    return [python, "-m", "torch.distributed.run", "--standalone", "--nproc-per-node", ranks, JOB, folder, steps, calls,
+            toggle_every, width]
 
 
 def wait_for(path, job):
@@ -113,7 +121,7 @@ def interval(values):
 def always_on(python, ranks, steps):
     with tempfile.TemporaryDirectory(prefix="eroica-bench-") as name:
         folder = Path(name)
-        job = Job(folder, NO_WINDOWS, torch_job(python, folder, ranks, steps, 0, TOGGLE_EVERY))
+        job = Job(folder, NO_WINDOWS, torch_job(python, folder, ranks, steps, 0, TOGGLE_EVERY, NARROW))
         wait_for(folder / "warm", job)
         began, used = time.monotonic(), cpu_s(job.pid)
         while job.process.poll() is None and not (folder / "steps.bin").exists():
@@ -162,7 +170,7 @@ def idle_agent():
     return {"ranks": IDLE_RANKS, "core": core, "resident_mib": resident / 2**20}
 
 
-def windows(python, stacks, calls, shapes, count):
+def windows(python, stacks, calls, shapes, width, count):
     """What each of so many windows of a healthy job cost it."""
     policy = textwrap.dedent(f"""
         [slow]  # windows are taken of a job that is watched and healthy
@@ -186,7 +194,7 @@ def windows(python, stacks, calls, shapes, count):
     found = {}
     with tempfile.TemporaryDirectory(prefix="eroica-bench-") as name:
         folder = Path(name)
-        job = Job(folder, policy, torch_job(python, folder, 2, 1000 + 2000 * count, calls, 0))
+        job = Job(folder, policy, torch_job(python, folder, 2, STEPS[width][0] + STEPS[width][1] * count, calls, 0, width))
         wait_for(folder / "traces", job)
         traces = (folder / "traces").read_text()
         while job.process.poll() is None:
@@ -221,7 +229,7 @@ def windows(python, stacks, calls, shapes, count):
             "size": size,
             "step_ms": mean * 1e3,
         })
-    return {"stacks": stacks, "calls": calls, "shapes": shapes, "windows": rows}
+    return {"stacks": stacks, "calls": calls, "shapes": shapes, "width": width, "windows": rows}
 
 
 def text_of(result):

@@ -1,8 +1,8 @@
-"""A job to measure what watching it costs: overhead_job.py FOLDER STEPS CALLS TOGGLE_EVERY
+"""A job to measure what watching it costs: overhead_job.py FOLDER STEPS CALLS TOGGLE_EVERY WIDTH
 
-Trains a small model; each step calls CALLS Python functions besides. With TOGGLE_EVERY > 0 all ranks switch their probe
-off and on again every so many steps. Rank 0 leaves FOLDER/steps.bin: for each step its end (unix ns), and what the probe
-says that it spent since the one before (ns; -1: it was off).
+Trains a model of six layers of WIDTH × WIDTH on batches of WIDTH / 8; each step calls CALLS Python functions besides. With
+TOGGLE_EVERY > 0 all ranks switch their probe off and on again every so many steps. Rank 0 leaves FOLDER/steps.bin: for
+each step its end (unix ns), and what the probe says that it spent since the one before (ns; -1: it was off).
 """
 
 import array
@@ -25,14 +25,14 @@ def preprocess(calls):
 
 
 def main():
-    folder, steps, calls, toggle_every = sys.argv[1], *map(int, sys.argv[2:])
+    folder, steps, calls, toggle_every, width = sys.argv[1], *map(int, sys.argv[2:])
     torch.set_num_threads(1)
     dist.init_process_group("gloo")
     rank = dist.get_rank()
-    layers = [torch.nn.Linear(256, 256) if n % 2 == 0 else torch.nn.ReLU() for n in range(12)]
+    layers = [torch.nn.Linear(width, width) if n % 2 == 0 else torch.nn.ReLU() for n in range(12)]
     model = torch.nn.parallel.DistributedDataParallel(torch.nn.Sequential(*layers))
     optimizer = torch.optim.SGD(model.parameters(), lr=0.01)
-    loader = DataLoader(TensorDataset(torch.randn(64 * 32, 256)), batch_size=32)
+    loader = DataLoader(TensorDataset(torch.randn(8 * width, width)), batch_size=width // 8)
     # The probe leaves its marks where it hooked torch.
     marks = dataloader._BaseDataLoaderIter.__next__.eroica_fetches
     times = array.array("q")

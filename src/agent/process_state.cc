@@ -3,25 +3,18 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <sstream>
 
+#include "sample/system_files.h"
+
 namespace eroica {
-namespace {
-
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
-
-}  // namespace
 
 ProcessState read_process_state(pid_t pid, const std::string& proc) {
   ProcessState state;
   if (pid <= 0) return state;
-  const std::string folder = fmt::format("{}/{}/", proc, pid);
-  const std::string stat = contents(folder + "stat");
+  const SystemFiles files(proc);
+  const std::string folder = fmt::format("/{}/", pid);
+  const std::string stat = files.read(folder + "stat");
   const size_t name_end = stat.rfind(')');  // the name before it may hold anything
   if (name_end == std::string::npos) return state;
   std::istringstream fields(stat.substr(name_end + 1));
@@ -32,14 +25,14 @@ ProcessState read_process_state(pid_t pid, const std::string& proc) {
     if (number == 52 && state.letter == 'Z')
       state.exit_code = static_cast<int>(std::strtol(field.c_str(), nullptr, 10));
   }
-  if (state.letter == 'S' || state.letter == 'D') state.wait_channel = contents(folder + "wchan");
+  if (state.letter == 'S' || state.letter == 'D') state.wait_channel = files.read(folder + "wchan");
   if (state.wait_channel == "0") state.wait_channel.clear();
   return state;
 }
 
 bool catches_signal(pid_t pid, int signal, const std::string& proc) {
   if (signal < 1 || signal > 64) return false;
-  std::istringstream status(contents(fmt::format("{}/{}/status", proc, pid)));
+  std::istringstream status(SystemFiles(proc).read(fmt::format("/{}/status", pid)));
   std::string line;
   while (std::getline(status, line)) {
     if (!line.starts_with("SigCgt:")) continue;
