@@ -153,6 +153,19 @@ export interface Blocked {
   readonly processState: string[];
 }
 
+/** What only a timeline of a pipeline's operations tells. */
+export interface Timeline {
+  readonly verdict: string;
+  readonly workers: Maybe;
+  readonly dp: Maybe;
+  readonly stages: Maybe;
+  readonly s: Maybe;
+  readonly slowestWorkersExplain: Maybe;
+  readonly lastStageExplains: Maybe;
+  readonly simulatedStepMs: Maybe;
+  readonly idealStepMs: Maybe;
+}
+
 export interface EroicaDocument {
   readonly schema: string;
   readonly jobId: string;
@@ -183,6 +196,7 @@ export interface EroicaDocument {
   readonly whatIf: WhatIf;
   readonly peerGroups: PeerGroup[];
   readonly blocked: Blocked | null;
+  readonly timeline: Timeline | null;
   readonly victims: number[];
   readonly diagnoses: Diagnosis[];
   readonly hints: Diagnosis[];
@@ -404,6 +418,22 @@ function readBlocked(value: unknown): Blocked | null {
   };
 }
 
+function readTimeline(value: unknown): Timeline | null {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return null;
+  const source = fields(value);
+  return {
+    verdict: text(source.verdict),
+    workers: number(source.workers),
+    dp: number(source.dp),
+    stages: number(source.stages),
+    s: number(source.s),
+    slowestWorkersExplain: number(source.m_w),
+    lastStageExplains: number(source.m_s),
+    simulatedStepMs: number(source.simulated_step_ms),
+    idealStepMs: number(source.ideal_step_ms),
+  };
+}
+
 function readDefects(value: unknown): Named<number> {
   const counts = Object.entries(fields(value)).map(([name, count]) => [name, number(count) ?? 0] as const);
   return Object.fromEntries(counts.filter(([, count]) => count > 0));
@@ -448,6 +478,7 @@ export function readDocument(value: unknown): EroicaDocument {
       .map((group) => ({ name: text(group.name), why: text(group.why), ranks: numbers(group.ranks) }))
       .filter(({ ranks: members }) => members.length > 0),
     blocked: readBlocked(source.blocked),
+    timeline: readTimeline(source.timeline),
     victims: numbers(source.victims),
     diagnoses: records(source.diagnoses).map(readDiagnosis),
     hints: records(source.hints).map(readDiagnosis),

@@ -24,7 +24,7 @@ test("values of a wrong type are missing values, in every place", () => {
       collectives: [value, { kind: value, ranks: value }], notes: [value],
     },
     diagnoses: [value, { ranks: value, evidence: [value], confidence: value, function: value, alternatives: value }],
-    what_if: value, peer_groups: [value, { name: value, ranks: value }], blocked: value, victims: value,
+    what_if: value, peer_groups: [value, { name: value, ranks: value }], blocked: value, timeline: value, victims: value,
   });
   for (const value of wrong) {
     const doc = readDocument(shape(value));
