@@ -11,6 +11,7 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
+#include <exception>
 #include <span>
 #include <utility>
 
@@ -89,7 +90,13 @@ Watcher::Watcher(JobFolder& folder, WatchOptions options, WatchListener listener
 }
 
 void Watcher::start() {
-  thread_ = std::thread([this] { run(); });
+  thread_ = std::thread([this] {
+    try {
+      run();
+    } catch (const std::exception& failure) {  // the job goes on whatever happens here
+      listener_(Remark{fmt::format("watching has failed, and the job goes on unwatched: {}", failure.what())});
+    }
+  });
 }
 
 void Watcher::stop() {
