@@ -72,7 +72,8 @@ class ModuleWatcher:
 
     def _imported(self, name, module):
         callback = self._after_import.pop(name, None)
-        if not self._after_import and self in sys.meta_path:
-            sys.meta_path.remove(self)
+        if not self._after_import:
+            # Anew, and not in place: another thread may be on its way through the old list.
+            sys.meta_path = [finder for finder in sys.meta_path if finder is not self]
         if callback is not None:
             callback(module)

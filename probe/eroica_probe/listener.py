@@ -73,6 +73,12 @@ class Listener:
             except Exception as error:
                 failures += 1
                 self._probe.faults.caught(error)
+        if not self._stopping:
+            self._probe.turn_off("its thread failed again and again")
+            try:
+                self.commands.send_off()
+            except Exception as error:
+                self._probe.faults.caught(error)
 
     def _wait_ms(self):
         due_unix_ns = self.commands.next_look_unix_ns()
@@ -101,7 +107,10 @@ class Listener:
             self.commands.send_off()
 
     def _bind(self):
-        self._channel.bind()
+        try:
+            self._channel.bind()
+        except OSError:  # its folder is gone: the probe asks again while it is
+            return
         self._errands.add("hello")
 
     def _run_commands(self):

@@ -6,6 +6,7 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "base/rank_list.h"
 #include "base/words.h"
@@ -25,8 +26,12 @@ struct Wait {
   std::string operation;
   std::vector<int32_t> waiting;
   std::vector<int32_t> missing;
+  std::vector<int32_t> unknown;  ///< of whom nothing is known here: on other hosts, or never begun
   bool mismatch = false;
   std::string differs;  ///< of a mismatch: who entered what
+
+  /// Who is missing is only known not to be among those that are known.
+  [[nodiscard]] bool guessed() const { return !unknown.empty() && missing == unknown; }
 };
 
 using ByRank = std::map<int32_t, const RankInquiry*>;
@@ -75,8 +80,9 @@ std::optional<Wait> wait_in(const ProcessGroup& group, const ByRank& ranks) {
   for (const int32_t rank : group.ranks) {
     const RankInquiry* inquiry = find(ranks, rank);
     const RecorderGroup* seen = find(inquiry, group.name);
-    const bool ended = inquiry == nullptr || inquiry->process.dead();
-    if (seen != nullptr && seen->enqueued == wait.sequence && !ended) {
+    if (inquiry == nullptr) {
+      wait.unknown.push_back(rank);
+    } else if (seen != nullptr && seen->enqueued == wait.sequence && !inquiry->process.dead()) {
       if (seen->completed >= wait.sequence) continue;
       wait.waiting.push_back(rank);
       if (wait.operation.empty()) wait.operation = seen->operation;
@@ -86,6 +92,7 @@ std::optional<Wait> wait_in(const ProcessGroup& group, const ByRank& ranks) {
   }
   if (wait.waiting.empty()) return std::nullopt;
   if (wait.missing.empty()) find_mismatch(wait, ranks);
+  if (wait.missing.empty()) wait.missing = wait.unknown;  // one of them, at least
   if (wait.missing.empty()) return std::nullopt;
   std::ranges::sort(wait.waiting);
   std::ranges::sort(wait.missing);
@@ -101,7 +108,8 @@ const Wait* root_of(const std::vector<Wait>& waits, bool& deadlock) {
   for (const Wait& wait : waits) {
     const bool free =
         wait.mismatch || std::ranges::any_of(wait.missing, [&](int32_t r) { return !waiting.contains(r); });
-    if (free && (best == nullptr || wait.waiting.size() > best->waiting.size())) best = &wait;
+    const auto weight = [](const Wait& one) { return std::pair(!one.guessed(), one.waiting.size()); };
+    if (free && (best == nullptr || weight(wait) > weight(*best))) best = &wait;
   }
   deadlock = best == nullptr && !waits.empty();
   return deadlock ? &waits.front() : best;
@@ -189,6 +197,8 @@ Conclusion conclude_blocked(const BlockedInquiry& inquiry, std::span<const Rule>
   if (root == nullptr) {
     alone.group = &nobody;
     for (const RankInquiry& rank : inquiry.ranks) {
+      const bool in_order = rank.left && rank.process.exit_code.value_or(0) == 0;
+      if (rank.process.dead() && in_order) continue;  // what goes on without it needs it no more
       const bool idle = rank.process.dead() || rank.process.stopped();
       (idle ? alone.missing : alone.waiting).push_back(rank.rank);
     }
@@ -234,14 +244,18 @@ Conclusion conclude_blocked(const BlockedInquiry& inquiry, std::span<const Rule>
     diagnosis.summary += fmt::format(" It stands in {}.", in_words(*diagnosis.function));
   }
   diagnosis.evidence.push_back({"time without a step", inquiry.silent_s, "s", {}, {}, {}});
-  diagnosis.confidence = answered ? 0.95 : 0.7;
-  diagnosis.confidence_why.emplace_back(answered ? "the flight recorders of both sides, or the process's state, tell"
-                                                 : "the missing ranks' flight recorders gave no answer");
+  // Where it is half of the job or more that nothing is known of, its ranks are elsewhere rather than gone.
+  const bool elsewhere = root->guessed() && root->unknown.size() >= inquiry.ranks.size();
+  diagnosis.confidence = answered ? 0.95 : elsewhere ? 0.4 : 0.7;
+  diagnosis.confidence_why.emplace_back(
+      answered    ? "the flight recorders of both sides, or the process's state, tell"
+      : elsewhere ? "nothing is known here of these ranks: one of them, or several, did not enter it"
+                  : "the missing ranks' flight recorders gave no answer");
   const double world = std::max<double>(static_cast<double>(inquiry.ranks.size()), inquiry.world_size);
   diagnosis.lost_ms_per_step = inquiry.mean_step_s * 1e3;
   diagnosis.marginal_ms_per_step = diagnosis.lost_ms_per_step;
   diagnosis.lost_gpu_seconds_per_hour = 3600 * world;
-  conclusion.diagnoses.push_back(std::move(diagnosis));
+  (elsewhere ? conclusion.hints : conclusion.diagnoses).push_back(std::move(diagnosis));
   return conclusion;
 }
 

@@ -15,6 +15,7 @@
 #include <cstring>
 #include <ctime>
 #include <filesystem>
+#include <map>
 #include <memory>
 #include <set>
 #include <system_error>
@@ -43,7 +44,7 @@ constexpr int64_t kMostConfigBytes = 65'536;
 constexpr size_t kMostBase = 32;
 constexpr time_t kYoungS = 10;  // may not be locked yet
 constexpr time_t kUnusedS = time_t{24} * 3600;
-constexpr size_t kMostFolders = 4096;
+constexpr size_t kMostFolders = 4096;  // of one user
 constexpr size_t kMostNames = 65'536;
 
 std::string path_in(const std::string& folder, const std::string& name) { return fmt::format("{}/{}", folder, name); }
@@ -136,9 +137,9 @@ std::vector<std::string> job_bases(const Environment& now) {
     return std::string(found == nullptr ? "" : found);
   };
   if (const std::string own = value("EROICA_JOBS_DIR"); !own.empty()) return {own};
-  std::vector<std::string> bases;
-  if (const std::string runtime = value("XDG_RUNTIME_DIR"); may_hold(runtime)) bases.push_back(runtime);
-  if (bases.empty() || bases.front() != kTemporary) bases.emplace_back(kTemporary);
+  std::vector<std::string> bases = {kTemporary};
+  const std::string runtime = value("XDG_RUNTIME_DIR");
+  if (runtime != kTemporary && may_hold(runtime)) bases.push_back(runtime);
   return bases;
 }
 
@@ -204,12 +205,16 @@ bool remove_job_folder(const std::string& path) {
 
 std::vector<FoundFolder> find_job_folders(const std::vector<std::string>& bases, std::optional<uid_t> owner) {
   std::vector<FoundFolder> found;
+  std::map<uid_t, size_t> of_owner;
   for (const std::string& base : bases) {
     for (const std::string& name : names_in(base, kFront)) {
       if (!name.starts_with(kRunName) && !name.starts_with(kJobName)) continue;
-      if (found.size() >= kMostFolders) return found;
-      std::optional<FoundFolder> folder = look_at(path_in(base, name), name);
-      if (folder && (!owner || folder->owner == *owner)) found.push_back(*std::move(folder));
+      const std::string path = path_in(base, name);
+      struct stat seen {};
+      if (lstat(path.c_str(), &seen) != 0 || !S_ISDIR(seen.st_mode)) continue;
+      if (owner && seen.st_uid != *owner) continue;
+      if (++of_owner[seen.st_uid] > kMostFolders) continue;  // nobody hides the jobs of others behind many of his own
+      if (std::optional<FoundFolder> folder = look_at(path, name)) found.push_back(*std::move(folder));
     }
   }
   return found;

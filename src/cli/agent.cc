@@ -45,7 +45,7 @@ int run_agent(const AgentOptions& options, Log& log) {
   JobAgentOptions agent;
   agent.watch.watcher = "agent";
   if (const int status = prepare_watch(options.watch, agent.watch, log); status != 0) return status;
-  agent.base = job_bases(process_environment()).back();
+  agent.base = job_bases(process_environment()).front();
   agent.watch.report.is_one_of_many = true;
   if (!options.watch.json.empty()) {
     // Open from here on: it may be root's, and who writes has the rights of a job's user.

@@ -16,6 +16,8 @@
 namespace eroica {
 namespace {
 
+constexpr int kEndUnknown = 127;
+
 /// Those to be forwarded, and the child's end.
 sigset_t awaited() { return signal_set({SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2, SIGWINCH, SIGCHLD}); }
 
@@ -46,6 +48,8 @@ Result<ChildProcess> ChildProcess::start(const std::vector<std::string>& command
   };
   std::array<int, 2> report{};
   if (pipe2(report.data(), O_CLOEXEC) != 0) return failed(errno);
+  // Who started us may have had it ignored, and then no child's end is told.
+  std::signal(SIGCHLD, SIG_DFL);
   const sigset_t signals = awaited();
   sigset_t before;
   sigprocmask(SIG_BLOCK, &signals, &before);
@@ -66,10 +70,10 @@ int ChildProcess::wait() const {
   const sigset_t signals = awaited();
   while (true) {
     int status = 0;
-    if (waitpid(pid_, &status, WNOHANG) == pid_) {
-      if (WIFEXITED(status)) return WEXITSTATUS(status);
-      if (WIFSIGNALED(status)) return 128 + WTERMSIG(status);
-    }
+    const pid_t ended = waitpid(pid_, &status, WNOHANG);
+    if (ended == pid_ && WIFEXITED(status)) return WEXITSTATUS(status);
+    if (ended == pid_ && WIFSIGNALED(status)) return 128 + WTERMSIG(status);
+    if (ended < 0 && errno == ECHILD) return kEndUnknown;
     siginfo_t info{};
     const timespec second{1, 0};
     const int signal = sigtimedwait(&signals, &info, &second);

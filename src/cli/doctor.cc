@@ -140,7 +140,7 @@ std::vector<Check> all_checks(const DoctorOptions& options) {
   const HostRoots roots;
   const bool is_root = geteuid() == 0;
   const std::string probe = find_probe(options.probe);
-  const std::string base = job_bases(process_environment()).back();
+  const std::string base = job_bases(process_environment()).front();
   std::vector<Check> checks = checks_of(try_torch(options.python, probe), options.python, probe);
   checks.push_back(check_disk(disk_facts(base)));
   checks.push_back(check_limits({limit(RLIMIT_NOFILE), limit(RLIMIT_FSIZE), limit(RLIMIT_MEMLOCK)}));

@@ -79,7 +79,7 @@ int run_env(const EnvOptions& options, Log& log) {
     log.error(no_probe(options.probe));
     return kExitUsage;
   }
-  const std::string base = job_bases(process_environment()).back();
+  const std::string base = job_bases(process_environment()).front();
   remove_left_folders(base);
   // Our parent is the shell that will start the job.
   const JobNote note{job_name(options.job, fmt::format("job-{}", getppid())), !options.watch_only, mark_of(getppid())};

@@ -2,12 +2,17 @@
 
 #include <fmt/format.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <charconv>
+#include <csignal>
 #include <filesystem>
 #include <system_error>
 #include <vector>
 
+#include "agent/host_name.h"
 #include "agent/window_ring.h"
 #include "base/words.h"
 
@@ -17,6 +22,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kUnfinished = ".eroica-part-";
+constexpr int64_t kMostOfASecond = 64;
 constexpr uint64_t kPlentyBytes = UINT64_MAX / 2;
 
 uint64_t bytes_of(const fs::path& folder) {
@@ -31,18 +37,35 @@ uint64_t bytes_of(const fs::path& folder) {
   return bytes;
 }
 
+/// The name of a copy that is being made; hosts may share the folder.
+std::string part_name(const std::string& name) {
+  return fmt::format("{}{}-{}-{}", kUnfinished, this_host(), getpid(), name);
+}
+
+/// Of a process of this host that died.
+bool is_left(std::string_view part) {
+  const std::string ours = fmt::format("{}{}-", kUnfinished, this_host());
+  if (!part.starts_with(ours)) return false;
+  part.remove_prefix(ours.size());
+  pid_t pid = 0;
+  const auto [end, error] = std::from_chars(part.data(), part.data() + part.size(), pid);
+  return error != std::errc() || pid <= 0 || (kill(pid, 0) != 0 && errno == ESRCH);
+}
+
 std::vector<KeptWindow> kept_in(const fs::path& folder) {
   std::vector<KeptWindow> kept;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    if (name.starts_with(kUnfinished)) {  // of a process that died
-      fs::remove_all(entry.path(), error);
-      continue;
-    }
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const fs::path path = entry->path();
+    const std::string name = path.filename().string();
     struct stat found {};
-    if (!is_kept_name(name) || lstat(entry.path().c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) continue;
-    kept.push_back({name, bytes_of(entry.path()), int64_t{found.st_mtime} * 1'000'000'000});
+    if (lstat(path.c_str(), &found) != 0 || !S_ISDIR(found.st_mode)) continue;
+    if (name.starts_with(kUnfinished)) {
+      std::error_code ignored;
+      if (is_left(name)) fs::remove_all(path, ignored);
+    } else if (is_kept_name(name)) {
+      kept.push_back({name, bytes_of(path), int64_t{found.st_mtime} * 1'000'000'000});
+    }
   }
   return kept;
 }
@@ -54,8 +77,12 @@ Error failed(const fs::path& to, const std::string& why) {
 }  // namespace
 
 Result<std::string> KeptWindows::keep(const std::string& bundle, const std::string& window, int64_t now_unix_ns) {
-  const fs::path to = fs::path(folder_) / kept_name(window, now_unix_ns);
   std::error_code error;
+  fs::path to = fs::path(folder_) / kept_name(window, now_unix_ns);
+  // Another job's, or host's, of the same second.
+  for (int64_t later = 1; fs::exists(fs::symlink_status(to, error)) && later < kMostOfASecond; ++later) {
+    to = fs::path(folder_) / kept_name(window, now_unix_ns + later * 1'000'000'000);
+  }
   fs::create_directories(folder_, error);
   if (error) return failed(to, error.message());
   const uint64_t bytes = bytes_of(bundle);
@@ -83,7 +110,7 @@ Result<std::string> KeptWindows::keep(const std::string& bundle, const std::stri
   fs::rename(bundle, to, error);
   if (!error) return to.string();
   // On another file system.
-  const fs::path part = fs::path(folder_) / (std::string(kUnfinished) + to.filename().string());
+  const fs::path part = fs::path(folder_) / part_name(to.filename().string());
   fs::copy(bundle, part, fs::copy_options::recursive | fs::copy_options::copy_symlinks, error);
   if (!error) fs::rename(part, to, error);
   if (error) {

@@ -7,7 +7,8 @@ namespace {
 
 constexpr size_t kMostListed = 64;
 constexpr double kMeanOver = 50;
-constexpr int64_t kBehind = 2;  ///< steps; a rank that waits for the others is at most one behind
+constexpr uint64_t kWarmUpSteps = 10;  ///< in which what the first step waited for may come again (compilation, tuning)
+constexpr int64_t kBehind = 2;         ///< steps; a rank that waits for the others is at most one behind
 
 double seconds_between(int64_t from_ns, int64_t to_ns) {
   return std::max(0.0, (static_cast<double>(to_ns) - static_cast<double>(from_ns)) * 1e-9);
@@ -18,8 +19,9 @@ double seconds_between(int64_t from_ns, int64_t to_ns) {
 double BlockedDetector::allowed_s() const {
   if (!begun_) return policy_.first_step_s;
   if (steps_ == 0) return policy_.most_s;
+  const double pause_s = steps_ < kWarmUpSteps ? std::max(first_pause_s_, longest_pause_s_) : longest_pause_s_;
   const double allowed =
-      std::max({policy_.mean_multiple * mean_step_s_, policy_.least_s, policy_.pause_multiple * longest_pause_s_});
+      std::max({policy_.mean_multiple * mean_step_s_, policy_.least_s, policy_.pause_multiple * pause_s});
   return std::min(allowed, std::max(policy_.most_s, policy_.mean_multiple * mean_step_s_));
 }
 
@@ -40,6 +42,7 @@ BlockedDetector::Change BlockedDetector::observe(const StepRecord& record, int64
   if (begun_ && !disturbed) {
     longest_pause_s_ = std::min(policy_.most_s, std::max(longest_pause_s_, seconds_between(last_ns_, now_ns)));
   }
+  if (!begun_) first_pause_s_ = std::min(policy_.most_s, seconds_between(last_ns_, now_ns));
   begun_ = true;
   last_ns_ = std::max(last_ns_, now_ns);
   last_unix_ns_ = record.unix_ns;

@@ -29,7 +29,8 @@ struct BlockedFinding {
 };
 
 /// Finds out that a job stands still: no rank has ended a step for max(mean_multiple × the mean step, least_s,
-/// pause_multiple × the longest pause while healthy), or one has not while the others went on.
+/// pause_multiple × the longest pause while healthy), or one has not while the others went on. In the first ten steps
+/// the wait for the first one counts as such a pause.
 class BlockedDetector {
  public:
   /// `start_ns`: since when a first step is awaited.
@@ -64,6 +65,7 @@ class BlockedDetector {
   int64_t masked_to_ns_ = 0;
   uint64_t steps_ = 0;
   double mean_step_s_ = 0;
+  double first_pause_s_ = 0;  // until the first record
   double longest_pause_s_ = 0;
   BlockedFinding finding_;
 };

@@ -9,6 +9,7 @@ namespace {
 
 constexpr size_t kMostRanks = size_t{1} << 20;
 constexpr int64_t kBeganAgain = 16;
+constexpr double kTogetherNs = 600e9;
 constexpr double kMeanOver = 50;
 constexpr double kLongestStepSeconds = 1e6;
 constexpr int64_t kLargestNumber = int64_t{1} << 60;
@@ -33,6 +34,16 @@ void StepSeries::restart(int64_t first_step) {
   front_ = first_step;
   newest_ = first_step - 1;
   for (Open& step : open_) step = {};
+  for (Clock& clock : clocks_) clock.ahead = clock.replaced_ns = 0;
+}
+
+/// Notes that a rank's numbers went back. True: so did those of most ranks.
+bool StepSeries::began_again(Clock& clock, int64_t now_ns) {
+  clock.replaced_ns = std::max<int64_t>(now_ns, 1);
+  const auto recently = [now_ns](const Clock& one) {
+    return one.replaced_ns > 0 && static_cast<double>(now_ns) - static_cast<double>(one.replaced_ns) < kTogetherNs;
+  };
+  return 2 * static_cast<uint64_t>(std::ranges::count_if(clocks_, recently)) > active_;
 }
 
 void StepSeries::leave(int32_t rank) {
@@ -45,12 +56,26 @@ void StepSeries::leave(int32_t rank) {
   state.left = true;
 }
 
-void StepSeries::push(const StepRecord& record, int64_t now_ns, std::vector<JobStep>& done) {
-  if (record.step < 0 || record.step > kLargestNumber) return;
+void StepSeries::push(const StepRecord& told, int64_t now_ns, std::vector<JobStep>& done) {
+  if (told.step < 0 || told.step > kLargestNumber) return;
+  StepRecord record = told;
   RankState* state = state_of(record.rank);
   if (state == nullptr) return;
   Clock& clock = clocks_[static_cast<size_t>(state - ranks_.data())];
-  if (!begun_ || record.step < front_ - kBeganAgain) restart(record.step);
+  record.step += clock.ahead;
+  if (record.step > kLargestNumber) return;
+  if (!begun_) {
+    restart(record.step);
+  } else if (record.step < front_ - kBeganAgain) {
+    record.step = told.step;
+    if (began_again(clock, now_ns)) {
+      restart(record.step);
+    } else {
+      clock.ahead = newest_ - record.step;
+      clock.running = false;
+      record.step = newest_;
+    }
+  }
   state->left = false;
   if (state->absent) {
     state->absent = false;
@@ -66,7 +91,8 @@ void StepSeries::push(const StepRecord& record, int64_t now_ns, std::vector<JobS
     follow(state->seconds, each);
     follow(state->data_wait_seconds, static_cast<double>(record.data_wait_ns) * 1e-9);
   }
-  clock = {record.monotonic_ns, true};
+  clock.monotonic_ns = record.monotonic_ns;
+  clock.running = true;
   state->step = record.step;
   state->seen_ns = now_ns;
 

@@ -45,12 +45,13 @@ struct RankState {
 ///
 /// A step is complete when every rank that takes part told of it; one that falls more than 8 steps behind the others
 /// holds them up no longer. A record that was lost is made up for by the rank's next one: its time counts for both.
-/// Numbers that go back by more than 16 steps mean that the job began again. Memory: constant per rank, for at most a
-/// million ranks.
+/// Where the numbers of most ranks go back by more than 16 steps within ten minutes the job began again; where those of
+/// a few do, they were replaced, and count on from the step that the others are at. Memory: constant per rank, for at
+/// most a million ranks.
 class StepSeries {
  public:
   /// Takes a record that came in at `now_ns`; appends the steps that it completed, in order.
-  void push(const StepRecord& record, int64_t now_ns, std::vector<JobStep>& done);
+  void push(const StepRecord& told, int64_t now_ns, std::vector<JobStep>& done);
   /// The rank takes part no longer.
   void leave(int32_t rank);
 
@@ -69,12 +70,15 @@ class StepSeries {
   };
   struct Clock {
     int64_t monotonic_ns = 0;
-    bool running = false;  // the step before was seen
+    bool running = false;     // the step before was seen
+    int64_t ahead = 0;        // of the job's number of a step over the rank's own
+    int64_t replaced_ns = 0;  // when the rank's numbers went back; 0: they have not
   };
   static constexpr int64_t kMostOpen = 8;
 
   RankState* state_of(int32_t rank);
   void restart(int64_t first_step);
+  [[nodiscard]] bool began_again(Clock& clock, int64_t now_ns);
   void close_front(std::vector<JobStep>& done);
   void close_ready(std::vector<JobStep>& done);
   Open& open(int64_t number) { return open_[static_cast<uint64_t>(number) % kMostOpen]; }

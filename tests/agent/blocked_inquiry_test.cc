@@ -114,6 +114,40 @@ TEST(BlockedInquiry, GroupsThatWaitForEachOther) {
   EXPECT_EQ(conclude_blocked(inquiry, {}).diagnoses.at(0).cause, "blocked.deadlock");
 }
 
+TEST(BlockedInquiry, RanksThatEndedInOrderHoldNobodyUp) {
+  BlockedInquiry inquiry = three_ranks();
+  inquiry.ranks[0] = rank_at(0, 6, 6);  // writes the last checkpoint
+  for (size_t i = 1; i < 3; ++i) {
+    inquiry.ranks[i].left = true;
+    inquiry.ranks[i].process.letter = 'X';
+    inquiry.ranks[i].groups.clear();
+  }
+  EXPECT_THAT(conclude_blocked(inquiry, {}).diagnoses, IsEmpty());
+  inquiry.ranks[2].process.exit_code = 1 << 8;
+  EXPECT_THAT(conclude_blocked(inquiry, {}).diagnoses.at(0).ranks, ElementsAre(2));
+}
+
+TEST(BlockedInquiry, OnlyRanksThatAreKnownToLagAreBlamedWhereOthersAreElsewhere) {
+  BlockedInquiry inquiry = three_ranks();
+  inquiry.world_size = 6;
+  inquiry.groups = {{"0", "default_pg", {0, 1, 2, 3, 4, 5}}};
+  EXPECT_THAT(conclude_blocked(inquiry, {}).diagnoses.at(0).ranks, ElementsAre(1));
+
+  inquiry.ranks[1] = rank_at(1, 6, 5);
+  const Conclusion conclusion = conclude_blocked(inquiry, {});
+  EXPECT_THAT(conclusion.diagnoses, IsEmpty());
+  ASSERT_EQ(conclusion.hints.size(), 1);
+  EXPECT_THAT(conclusion.hints[0].ranks, ElementsAre(3, 4, 5));
+  EXPECT_LT(conclusion.hints[0].confidence, 0.5);
+}
+
+TEST(BlockedInquiry, OneOfManyThatNothingIsKnownOfIsMissing) {
+  BlockedInquiry inquiry = three_ranks();
+  inquiry.ranks.erase(inquiry.ranks.begin() + 1);
+  const Conclusion conclusion = conclude_blocked(inquiry, {});
+  EXPECT_THAT(conclusion.diagnoses.at(0).ranks, ElementsAre(1));
+}
+
 TEST(BlockedInquiry, NothingKnownIsNoClaim) {
   BlockedInquiry inquiry = three_ranks();
   for (RankInquiry& rank : inquiry.ranks) rank.groups.clear();

@@ -221,7 +221,7 @@ TEST(JobBases, AreShortEnoughForSockets) {
   variables["XDG_RUNTIME_DIR"] = "/" + std::string(60, 'x');
   EXPECT_THAT(job_bases(environment), ::testing::ElementsAre("/tmp"));
   variables["XDG_RUNTIME_DIR"] = "/var/tmp";
-  EXPECT_THAT(job_bases(environment), ::testing::ElementsAre("/var/tmp", "/tmp"));
+  EXPECT_THAT(job_bases(environment), ::testing::ElementsAre("/tmp", "/var/tmp"));
   variables["EROICA_JOBS_DIR"] = "/dev/shm";
   EXPECT_THAT(job_bases(environment), ::testing::ElementsAre("/dev/shm"));
 }

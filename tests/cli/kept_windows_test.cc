@@ -50,6 +50,20 @@ TEST_F(KeptWindowsTest, OneThatIsTooLargeLeavesTheOthers) {
   EXPECT_EQ(kept(), 2U);
 }
 
+TEST_F(KeptWindowsTest, WindowsOfOneSecondStandBesideEachOther) {
+  KeptWindows windows((folder_ / "kept").string(), policy_);
+  const auto now_ns = int64_t{1'790'000'000} * 1'000'000'000;
+  for (int job = 0; job < 3; ++job) ASSERT_TRUE(windows.keep(bundle(1'000), "window-1", now_ns));
+  EXPECT_EQ(kept(), 3U);
+}
+
+TEST_F(KeptWindowsTest, WhatAnotherHostIsCopyingStays) {
+  fs::create_directories(folder_ / "kept" / ".eroica-part-another-host-1-20261130T142230Z-window-1");
+  KeptWindows windows((folder_ / "kept").string(), policy_);
+  ASSERT_TRUE(windows.keep(bundle(1'000), "window-1", int64_t{1'790'000'000} * 1'000'000'000));
+  EXPECT_EQ(kept(), 2U);
+}
+
 TEST_F(KeptWindowsTest, OneForWhichThereIsNoRoomLeavesTheOthers) {
   const auto now_ns = int64_t{1'790'000'000} * 1'000'000'000;
   ASSERT_TRUE(KeptWindows((folder_ / "kept").string(), policy_).keep(bundle(30'000), "window-1", now_ns));

@@ -51,6 +51,16 @@ TEST(BlockedDetector, PausesOfTheHealthyJobAreAllowedTwiceAsLong) {
   EXPECT_EQ(listener.heard().count(Kind::kBlocked), 1);
 }
 
+TEST(BlockedDetector, WhatTheFirstStepWaitedForMayComeAgainSoonAfter) {
+  Listener listener;
+  listener.silence(60);
+  for (int i = 0; i < 3; ++i) listener.step(0.2, 2);
+  listener.silence(90);
+  EXPECT_EQ(listener.heard().count(Kind::kBlocked), 0);
+  listener.silence(40);
+  EXPECT_EQ(listener.heard().count(Kind::kBlocked), 1);
+}
+
 TEST(BlockedDetector, AFirstStepMayTakeLong) {
   Listener listener;
   listener.silence(1700);

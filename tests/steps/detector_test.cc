@@ -70,6 +70,38 @@ TEST(StepSeries, NumbersThatGoBackAreANewBeginning) {
   for (const JobStep& step : done) EXPECT_NEAR(step.seconds, 0.1, 1e-6);
 }
 
+TEST(StepSeries, ARankThatWasReplacedCountsOnFromTheOthers) {
+  StepSeries series;
+  std::vector<JobStep> done;
+  int64_t at = 0;
+  for (int64_t step = 1000; step < 1200; ++step) {
+    at += 100'000'000;
+    for (const int32_t rank : {0, 1, 2, 3}) {
+      const int64_t own = rank == 2 && step >= 1100 ? step - 1100 : step;  // its process began anew
+      series.push({rank, own, at, at, 0, 1}, at, done);
+    }
+  }
+  EXPECT_EQ(series.restarts(), 0);
+  EXPECT_THAT(done, SizeIs(199));
+  EXPECT_EQ(done.back().ranks, 4);
+  for (const RankState& rank : series.ranks()) EXPECT_NEAR(static_cast<double>(rank.step), 1199, 1);
+}
+
+TEST(StepSeries, AllRanksThatGoBackOneAfterTheOtherAreANewBeginning) {
+  StepSeries series;
+  std::vector<JobStep> done;
+  int64_t at = 0;
+  for (const int64_t begin : {1000, 900}) {
+    for (int64_t step = begin; step < begin + 50; ++step) {
+      at += 100'000'000;
+      for (const int32_t rank : {0, 1, 2, 3}) series.push({rank, step, at, at, 0, 1}, at, done);
+    }
+  }
+  EXPECT_EQ(series.restarts(), 1);
+  EXPECT_EQ(done.back().number, 949);
+  EXPECT_EQ(done.back().ranks, 4);
+}
+
 TEST(StepSeries, AbsurdRecordsDoNoHarm) {
   StepSeries series;
   std::vector<JobStep> done;
