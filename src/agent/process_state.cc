@@ -3,17 +3,14 @@
 #include <fmt/format.h>
 
 #include <cstdlib>
-#include <fstream>
-#include <iterator>
 #include <sstream>
+
+#include "sample/system_files.h"
 
 namespace eroica {
 namespace {
 
-std::string contents(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  return {std::istreambuf_iterator<char>(file), {}};
-}
+std::string contents(const std::string& path) { return SystemFiles().read(path); }
 
 }  // namespace
 
