@@ -11,14 +11,12 @@
 #include <cerrno>
 #include <chrono>
 #include <cstring>
-#include <span>
 #include <utility>
 
 #include "agent/fabric.h"
 #include "agent/probe_sockets.h"
 #include "agent/this_thread.h"
 #include "base/clocks.h"
-#include "base/robust.h"
 
 namespace eroica {
 namespace {
@@ -153,12 +151,13 @@ TriggerAnswer Watcher::begin_asked(const ControlRequest& request) {
   event.window = true;
   TriggerAnswer answer;
   look_for_ended();  // perhaps since the last second
-  answer.refused = begin_window(event, request.window_s, request.reason);
+  const double usual_s = window_length_s(detector_->step_seconds(), 0, options_.policy.window.length_s);
+  answer.refused = begin_window(event, request.window_s.value_or(options_.window_s.value_or(usual_s)), request.reason);
   if (!answer.refused.empty()) return answer;
   const WindowPlan& plan = windows_.plan();
   answer.window = plan.id;
   answer.begins_in_s = static_cast<double>(plan.start_unix_ns - plan.asked_unix_ns) * 1e-9;
-  answer.length_s = static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-9;
+  answer.length_s = plan.length_s();
   answer.ranks = static_cast<int64_t>(ranks_.present().size());
   return answer;
 }
@@ -353,16 +352,12 @@ void Watcher::hear(const std::vector<DetectorEvent>& events) {
     listener_(Detected{event});
     if (event.kind == DetectorEvent::Kind::kBlocked) {
       inquiries_.begin(ranks_, event, now_ns_);
+      if (event.window) detector_->window_is(0);  // ranks that stand still are asked instead
     } else if (event.window && !options_.watch_only) {
-      (void)begin_window(event, std::nullopt, "");
+      const std::string refused = begin_window(event, options_.window_s.value_or(event.window_s), "");
+      if (refused.empty()) detector_->window_is(windows_.plan().length_s());
     }
   }
-}
-
-double Watcher::step_seconds() const {
-  std::vector<double> steps;
-  for (const RankSkew& skew : detector_->skew()) steps.push_back(skew.step_ms * 1e-3);
-  return median_in_place(std::span(steps));
 }
 
 /// On the watcher's thread, which does all that is done always.
@@ -373,17 +368,13 @@ WatchCost Watcher::cost() const {
   }
   if (summary_.records == 0) return cost;
   cost.probe_us_per_step = static_cast<double>(probe_cost_ns_) * 1e-3 / static_cast<double>(summary_.records);
-  if (const double step_s = step_seconds(); step_s > 0) cost.probe_percent = cost.probe_us_per_step * 1e-4 / step_s;
+  if (const double step_s = detector_->step_seconds(); step_s > 0)
+    cost.probe_percent = cost.probe_us_per_step * 1e-4 / step_s;
   return cost;
 }
 
-std::string Watcher::begin_window(const DetectorEvent& event, std::optional<double> wanted_s,
-                                  const std::string& reason) {
+std::string Watcher::begin_window(const DetectorEvent& event, double length_s, const std::string& reason) {
   if (windows_.active()) return fmt::format("{} is being taken", windows_.plan().id);
-  const double step_s = std::max(step_seconds(), event.slow.level_ms * 1e-3);
-  if (!wanted_s) wanted_s = options_.window_s;
-  const double length_s =
-      wanted_s.value_or(window_length_s(step_s, event.slow.stall_spacing_s, options_.policy.window.length_s));
   const size_t ranks = ranks_.present().size();
   if (ranks == 0) return "no rank is there";
   if (!windows_.begin(ranks_, length_s, event, unix_ns())) {
@@ -403,7 +394,7 @@ void Watcher::each_tick() {
     detector_->mask(plan.asked_unix_ns + offset_ns, std::max(plan.end_unix_ns + offset_ns, now_ns_));
     if (std::optional<WindowTaken> taken = windows_.tick(ranks_, unix_ns())) {
       ++summary_.windows;
-      summary_.profiled_s += static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-9;
+      summary_.profiled_s += plan.length_s();
       const bool slow =
           taken->cause.kind == DetectorEvent::Kind::kSlow || taken->cause.kind == DetectorEvent::Kind::kStillSlow;
       taken->interference_ms = pace_.cost_ms(plan, slow ? taken->cause.slow.onset_unix_ns : 0, unix_ns()).value_or(-1);
@@ -473,7 +464,7 @@ void Watcher::show_status() {
   status.world_size = ranks_.world_size();
   status.hosts = static_cast<int64_t>(ranks_.hosts());
   status.step = summary.last_step;
-  status.step_ms = step_seconds() * 1e3;
+  status.step_ms = detector_->step_seconds() * 1e3;
   status.best_ms = detector_->baseline_seconds() * 1e3;
   if (active) status.window = windows_.plan().id;
   if (active) status.stage = stage_of(windows_.phase(unix_ns()));
@@ -512,7 +503,7 @@ void Watcher::take_ends() {
 void Watcher::tell_ends(bool at_once) {
   std::optional<RankExits> ends = ends_.to_tell(ranks_, at_once, unix_ns());
   if (!ends || first_to_end(*ends).empty()) return;
-  ends->mean_step_s = step_seconds();
+  ends->mean_step_s = detector_->step_seconds();
   DetectorEvent cause;
   cause.kind = DetectorEvent::Kind::kBlocked;
   cause.step = ends->ends.front().last_step;

@@ -86,7 +86,7 @@ class Watcher {
   void answer_triggers();
   TriggerAnswer begin_asked(const ControlRequest& request);
   /// Empty, or why there is none.
-  std::string begin_window(const DetectorEvent& event, std::optional<double> wanted_s, const std::string& reason);
+  std::string begin_window(const DetectorEvent& event, double length_s, const std::string& reason);
   void each_tick();
   void each_second();
   void look_after_sockets();
@@ -95,7 +95,6 @@ class Watcher {
   void tell_ends(bool at_once);
   void show_status();
   [[nodiscard]] JobState state() const;
-  [[nodiscard]] double step_seconds() const;
   [[nodiscard]] WatchCost cost() const;
   void tell_ranks(bool at_once);
   void leave(LiveRank& rank);

@@ -220,7 +220,7 @@ void WindowRunner::look_for_files(int64_t now_unix_ns) {
 }
 
 void WindowRunner::look_for_hot_ranks() {
-  const double length_s = static_cast<double>(window_->plan().end_unix_ns - window_->plan().start_unix_ns) * 1e-9;
+  const double length_s = window_->plan().length_s();
   for (const auto& [rank, state] : window_->ranks()) {
     const auto bytes = static_cast<double>(state.bytes);
     if (!with_stack(rank) || bytes < kHotBytes || bytes < kHotBytesPerSecond * length_s) continue;
@@ -258,7 +258,7 @@ std::map<int32_t, std::string> WindowRunner::write_nccl_windows() {
 
 /// What ranks wrote tells what they will write, but for those that are profiled in another way from now on.
 void WindowRunner::learn_rates() {
-  const double length_s = static_cast<double>(window_->plan().end_unix_ns - window_->plan().start_unix_ns) * 1e-9;
+  const double length_s = window_->plan().length_s();
   for (const auto& [rank, state] : window_->ranks()) {
     if (state.bytes > 0) bytes_per_second_[rank] = static_cast<double>(state.bytes) / length_s;
   }

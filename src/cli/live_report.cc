@@ -187,7 +187,7 @@ void LiveReport::tell(const Detected& detected) {
 }
 
 void LiveReport::tell(const WindowBegun& begun) {
-  const double length_s = static_cast<double>(begun.plan.end_unix_ns - begun.plan.start_unix_ns) * 1e-9;
+  const double length_s = begun.plan.length_s();
   std::string why;
   if (begun.cause == Kind::kBaseline) why = ", to compare later windows with";
   if (begun.cause == Kind::kRequested) why = begun.reason.empty() ? ", as asked" : ", as asked: " + begun.reason;
