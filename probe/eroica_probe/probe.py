@@ -183,11 +183,28 @@ class Probe:
 
 
 def _exit_kind():
-    """The interpreter keeps the exception that ended the main thread."""
+    """The interpreter keeps the exception that ended the main thread, unless multiprocessing caught it."""
+    if identity.is_multiprocessing_child():
+        return _exit_kind_of_child(sys.exc_info()[1])
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     if error is None:
-        return {"kind": "exit"}
+        return {"kind": "exit", "status": 0}
+    if not isinstance(error, SystemExit):
+        return dict(_described(error), status=1)
+    status = 0 if error.code is None else error.code & 255 if isinstance(error.code, int) else 1
+    # torch's workers write their exception to a file and leave by an exit instead.
+    if status != 0 and error.__context__ is not None:
+        return dict(_described(error.__context__), status=status)
+    return {"kind": "exit", "status": status}
+
+
+def _described(error):
     kind = {"kind": "exception", "exception": type(error).__name__}
+    return {"kind": "exit"} if error is None else _described(error)
+
+
+def _exit_kind_of_child(error):
+    """Its exception is on the way to multiprocessing, which makes a status of it and keeps nothing."""
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:
         traceback = traceback.tb_next

@@ -126,6 +126,14 @@ EdgeMessage edge(const Json& json) {
 }
 
 std::optional<ProbeMessage> decode_json(uint8_t type, std::string_view payload) {
+ByeMessage bye(const Json& json) {
+  ByeMessage message{small(json, "rank"), integer(json, "steps", 0),        text(json, "exception"),
+                     text(json, "file"),  std::max(0, small(json, "line")), std::nullopt};
+  const int64_t status = integer(json, "status", -1);
+  if (status >= 0 && status <= 255) message.status = static_cast<int>(status);
+  return message;
+}
+
   const Json json = Json::parse(payload, nullptr, false);
   if (!json.is_object()) return std::nullopt;
   switch (type) {
@@ -139,8 +147,7 @@ std::optional<ProbeMessage> decode_json(uint8_t type, std::string_view payload) 
       return ReplyMessage{name(json, "request"), flag(json, "ok"), flag(json, "late"), text(json, "error"),
                           text(json, "path")};
     case 6:
-      return ByeMessage{small(json, "rank"), integer(json, "steps", 0), text(json, "exception"), text(json, "file"),
-                        std::max(0, small(json, "line"))};
+      return bye(json);
     case 7:
       return OffMessage{small(json, "rank"), text(json, "reason")};
     default:

@@ -84,6 +84,7 @@ struct ByeMessage {
 };
 
 struct OffMessage {
+  std::optional<int> status;  ///< that it exits with, 0 to 255; absent: it does not know
   int32_t rank = -1;
   std::string reason;
 };

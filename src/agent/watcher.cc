@@ -150,7 +150,7 @@ TriggerAnswer Watcher::begin_asked(const ControlRequest& request) {
   event.unix_ns = unix_ns();
   event.window = true;
   TriggerAnswer answer;
-  look_for_ended();  // perhaps since the last second
+  look_for_ended(true);  // perhaps since the last second
   const double usual_s = window_length_s(detector_->step_seconds(), 0, options_.policy.window.length_s);
   answer.refused = begin_window(event, request.window_s.value_or(options_.window_s.value_or(usual_s)), request.reason);
   if (!answer.refused.empty()) return answer;
@@ -291,25 +291,26 @@ void Watcher::on_hello(HelloMessage hello, Datagram& from) {
   const std::string name = socket_owner(from.sender, "probe-");
   if (name.empty()) return;
   introduced_.insert(name);
-  read_rings();  // what came before it
-  bool holder_is_dead = false;
-  if (const LiveRank* holder = ranks_.by_rank(hello.rank); holder != nullptr && holder->pid != from.pid) {
-    holder_is_dead = read_process_state(holder->pid).dead();
-    if (holder_is_dead) rings_.remove(holder->pid);
-    if (holder_is_dead && !holder->takes_part()) {
-      tell_ends(true);
-      ends_.begin_again();
-    }
+  LiveRank* holder = ranks_.by_rank(hello.rank);
+  if (holder != nullptr && holder->pid == from.pid) holder = nullptr;
+  const bool holder_is_dead = holder != nullptr && !read_process_state(holder->pid).lives(holder->start_ticks);
+  if (!ranks_.accepts(hello, from.pid, holder_is_dead)) return;
+  read_rings();          // what came before it
+  if (holder_is_dead) {  // it begins again
+    take_ends();
+    look_for_ended(true);
+    tell_ends(true);
+    ends_.begin_again();
+    rings_.remove(holder->pid);
   }
   const bool hooks = hello.step_hook;
-  const LiveRank* known = ranks_.by_pid(from.pid);
+  const bool is_new = ranks_.by_pid(from.pid) == nullptr;
   const LiveRank* rank =
       ranks_.hello(std::move(hello), from.pid, name, holder_is_dead, read_process_state(from.pid).start_ticks);
-  if (rank == nullptr) return;
   rings_.add(from.pid, std::move(from.attached));
   ends_.joined(*rank);
   if (first_rank_ns_ == 0) first_rank_ns_ = now_ns_;
-  if (known == nullptr && !hooks) {
+  if (is_new && !hooks) {
     listener_(
         Remark{fmt::format("rank {} uses torch {}, which tells of no steps", rank->hello.rank, rank->hello.torch)});
   }
@@ -351,8 +352,8 @@ void Watcher::hear(const std::vector<DetectorEvent>& events) {
   for (const DetectorEvent& event : events) {
     listener_(Detected{event});
     if (event.kind == DetectorEvent::Kind::kBlocked) {
-      inquiries_.begin(ranks_, event, now_ns_);
       if (event.window) detector_->window_is(0);  // ranks that stand still are asked instead
+      inquiries_.begin(ranks_, event, now_ns_);
     } else if (event.window && !options_.watch_only) {
       const std::string refused = begin_window(event, options_.window_s.value_or(event.window_s), "");
       if (refused.empty()) detector_->window_is(windows_.plan().length_s());
@@ -405,6 +406,7 @@ void Watcher::each_tick() {
     }
   }
   if (std::optional<JobInquired> inquired = inquiries_.tick(ranks_, now_ns_)) listener_(*std::move(inquired));
+  look_for_ended(false);
   tell_ends(false);
 }
 
@@ -478,31 +480,33 @@ void Watcher::show_status() {
   shown_ = std::move(status);
 }
 
-void Watcher::look_for_ended() {
+/// At all, or only at those whose end is not heard of, for whom the order of ends is as fine as the looks are.
+void Watcher::look_for_ended(bool at_all) {
   for (auto& [number, rank] : ranks_.all()) {
-    if (!rank.takes_part() || rank.pid <= 0) continue;
+    if (!rank.takes_part() || rank.pid <= 0 || (!at_all && ends_.hears(rank))) continue;
     const ProcessState state = read_process_state(rank.pid);
-    if (!state.dead() && state.start_ticks == rank.start_ticks) continue;
-    rank.gone = true;
-    leave(rank);
-    windows_.gone(number);
-    ends_.gone(rank, unix_ns());
+    if (state.lives(rank.start_ticks)) continue;
+    note_gone(rank);
+    ends_.gone(rank, state, unix_ns());
   }
+}
+
+void Watcher::note_gone(LiveRank& rank) {
+  rank.gone = true;
+  leave(rank);
+  windows_.gone(rank.hello.rank);
 }
 
 void Watcher::take_ends() {
   for (const EndedProcess& process : ends_.take(ranks_, unix_ns())) {
     LiveRank* rank = ranks_.by_pid(process.pid);
-    if (rank == nullptr || !rank->takes_part()) continue;
-    rank->gone = true;
-    leave(*rank);
-    windows_.gone(rank->hello.rank);
+    if (rank != nullptr && rank->takes_part()) note_gone(*rank);
   }
 }
 
 void Watcher::tell_ends(bool at_once) {
   std::optional<RankExits> ends = ends_.to_tell(ranks_, at_once, unix_ns());
-  if (!ends || first_to_end(*ends).empty()) return;
+  if (!ends) return;
   ends->mean_step_s = detector_->step_seconds();
   DetectorEvent cause;
   cause.kind = DetectorEvent::Kind::kBlocked;
@@ -517,7 +521,7 @@ void Watcher::each_second() {
   second_ns_ = now_ns_;
   look_after_sockets();
   take_ends();
-  look_for_ended();
+  look_for_ended(true);
   ends_.each_second();
   ask_who();
   tell_ranks(first_rank_ns_ != 0 && now_ns_ - first_rank_ns_ > kRanksMayComeNs);

@@ -90,7 +90,8 @@ class Watcher {
   void each_tick();
   void each_second();
   void look_after_sockets();
-  void look_for_ended();
+  void look_for_ended(bool at_all);
+  void note_gone(LiveRank& rank);
   void take_ends();
   void tell_ends(bool at_once);
   void show_status();

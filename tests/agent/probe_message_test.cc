@@ -121,6 +121,9 @@ TEST(ProbeMessage, RepliesEdgesAndFarewells) {
   EXPECT_EQ(decoded<OffMessage>(7, R"({"rank": 1, "reason": "errors"})").reason, "errors");
 }
 
+  EXPECT_EQ(decoded<ByeMessage>(6, R"({"rank": 1, "status": 3})").status, 3);
+  EXPECT_EQ(decoded<ByeMessage>(6, R"({"rank": 1, "status": 300})").status, std::nullopt);
+  EXPECT_EQ(decoded<ByeMessage>(6, R"({"rank": 1})").status, std::nullopt);
 TEST(ProbeMessage, GarbageIsNone) {
   for (const std::string& bytes :
        {std::string(), std::string("ERP1"), std::string("ERP2\x02{}"), message(9, "{}"), message(2, ""),
