@@ -44,6 +44,7 @@ HelloMessage hello(const Json& json) {
   hello.torch = text(json, "torch");
   hello.cuda = text(json, "cuda");
   hello.hip = text(json, "hip");
+  if (const Json* gpu = member(json, "gpu"); gpu != nullptr && gpu->is_boolean()) hello.gpu = gpu->get<bool>();
   hello.restart_count = integer(json, "restart_count", -1);
   if (const Json* can = member(json, "capabilities"); can != nullptr && can->is_object()) {
     hello.step_hook = flag(*can, "step_hook");
@@ -125,7 +126,6 @@ EdgeMessage edge(const Json& json) {
   return message;
 }
 
-std::optional<ProbeMessage> decode_json(uint8_t type, std::string_view payload) {
 ByeMessage bye(const Json& json) {
   ByeMessage message{small(json, "rank"), integer(json, "steps", 0),        text(json, "exception"),
                      text(json, "file"),  std::max(0, small(json, "line")), std::nullopt};
@@ -134,6 +134,7 @@ ByeMessage bye(const Json& json) {
   return message;
 }
 
+std::optional<ProbeMessage> decode_json(uint8_t type, std::string_view payload) {
   const Json json = Json::parse(payload, nullptr, false);
   if (!json.is_object()) return std::nullopt;
   switch (type) {

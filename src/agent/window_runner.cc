@@ -62,7 +62,7 @@ SampledJob sampled_job(const RankTable& ranks, const std::vector<int32_t>& prese
                          .pid = rank.pid,
                          .host = rank.hello.host,
                          .local_rank = rank.hello.local_rank,
-                         .on_gpu = rank.hello.on_gpu(),
+                         .on_gpu = rank.hello.can_use_gpu(),
                          .visible_devices = std::move(visible)});
   }
   return job;
@@ -147,8 +147,7 @@ void WindowRunner::begin_sampling_stacks(const RankTable& ranks, const std::vect
 }
 
 bool WindowRunner::with_shapes(const LiveRank& rank) const {
-  const bool needed = rank.hello.cuda.empty() && rank.hello.hip.empty();
-  return policy_.shapes == InputShapes::kAuto ? needed : policy_.shapes == InputShapes::kOn;
+  return policy_.shapes == InputShapes::kAuto ? !rank.hello.on_gpu() : policy_.shapes == InputShapes::kOn;
 }
 
 std::string WindowRunner::configuration_for(const LiveRank& live, int64_t now_unix_ns) const {

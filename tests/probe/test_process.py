@@ -224,6 +224,24 @@ def test_stack_signal_that_somebody_uses_is_left_alone(start_job, agent, folder)
     job.finish()
 
 
+def test_hello_tells_of_a_gpu_once_it_is_used(start_job, agent, folder):
+    program = """
+    import sys, types, torch
+    used = []
+    sys.modules["torch.cuda"] = types.SimpleNamespace(is_initialized=lambda: bool(used))
+    optimizer = torch.optim.SGD()
+    sys.stdin.readline()
+    used.append("a kernel")
+    optimizer.step()
+    sys.stdin.readline()
+    """
+    job = start_job(program, folder, RANK)
+    assert agent.expect(HELLO)["gpu"] is False
+    job.go_on()
+    agent.expect(HELLO, lambda hello: hello["gpu"] is True)
+    job.finish()
+
+
 def test_bye_tells_of_an_exception(start_job, agent, folder):
     program = """
     import torch
@@ -241,24 +259,6 @@ def test_bye_tells_of_an_exception(start_job, agent, folder):
     assert "secret" not in str(bye.fields)
 
 
-def test_exit_is_prompt_and_quiet_without_an_agent(start_job, folder):
-    out, err = start_job("import torch; torch.optim.SGD().step(); print(1)", folder, RANK).finish()
-    assert (out, err) == ("1\n", "")
-    assert os.listdir(folder) == []
-
-
-def test_exit_is_prompt_with_an_agent_that_does_not_read(start_job, agent, folder):
-    program = "import torch\no = torch.optim.SGD()\nfor _ in range(1000): o.step()"
-    start_job(program, folder, RANK).finish()
-    kinds = agent.kinds()
-    assert HELLO in kinds and kinds.count(STEP) == 1000
-
-
-def test_exit_is_prompt_with_a_full_queue_where_there_is_no_ring(start_job, agent, folder):
-    program = "import os; del os.memfd_create\nimport torch\no = torch.optim.SGD()\nfor _ in range(1000): o.step()"
-    start_job(program, folder, RANK).finish()
-    kinds = agent.kinds()
-    assert HELLO in kinds and 0 < kinds.count(STEP) < 1000
 def test_bye_of_a_spawned_rank_tells_how_it_ends(start_job, agent, folder):
     program = """
     import multiprocessing, sys, torch
@@ -293,6 +293,24 @@ def test_bye_of_a_spawned_rank_tells_how_it_ends(start_job, agent, folder):
         agent.seen.clear()
 
 
+def test_exit_is_prompt_and_quiet_without_an_agent(start_job, folder):
+    out, err = start_job("import torch; torch.optim.SGD().step(); print(1)", folder, RANK).finish()
+    assert (out, err) == ("1\n", "")
+    assert os.listdir(folder) == []
+
+
+def test_exit_is_prompt_with_an_agent_that_does_not_read(start_job, agent, folder):
+    program = "import torch\no = torch.optim.SGD()\nfor _ in range(1000): o.step()"
+    start_job(program, folder, RANK).finish()
+    kinds = agent.kinds()
+    assert HELLO in kinds and kinds.count(STEP) == 1000
+
+
+def test_exit_is_prompt_with_a_full_queue_where_there_is_no_ring(start_job, agent, folder):
+    program = "import os; del os.memfd_create\nimport torch\no = torch.optim.SGD()\nfor _ in range(1000): o.step()"
+    start_job(program, folder, RANK).finish()
+    kinds = agent.kinds()
+    assert HELLO in kinds and 0 < kinds.count(STEP) < 1000
 
 
 def test_user_exceptions_and_data_pass_unchanged(start_job, agent, folder):
