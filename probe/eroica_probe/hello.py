@@ -22,6 +22,7 @@ def describe_process(the_probe):
     torch = the_probe.torch
     version = getattr(torch, "version", None)
     who = the_probe.identity
+    the_probe.gpu_told = gpu = uses_gpu()
     stacks = the_probe.stacks
     document = {
         "pid": os.getpid(),
@@ -36,6 +37,7 @@ def describe_process(the_probe):
         "torch": str(getattr(torch, "__version__", "")),
         "cuda": getattr(version, "cuda", None),
         "hip": getattr(version, "hip", None),
+        "gpu": gpu,
         "frameworks": _frameworks(),
         "restart_count": _restart_count(),
         "probe": sys.modules["eroica_probe"].__version__,
@@ -60,6 +62,13 @@ def describe_process(the_probe):
         document["env"] = {}
         document["env_cut"] = True
     return document
+
+
+def uses_gpu():
+    """Whether this process computes on a GPU (CUDA or HIP): a torch that could may run on a host without."""
+    cuda = sys.modules.get("torch.cuda")
+    is_initialized = getattr(cuda, "is_initialized", None)
+    return bool(is_initialized is not None and is_initialized())
 
 
 def _frameworks():

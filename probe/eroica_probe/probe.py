@@ -7,7 +7,7 @@ import time
 
 # All that the listener's thread needs is imported here, by the thread that imported torch: a fork
 # while the listener holds a module's lock would leave the child waiting for it.
-from . import identity, wire
+from . import hello, identity, wire
 from .channel import Channel, remove_dead_sockets
 from .faults import Faults
 from .groups import GroupsChanged
@@ -40,6 +40,7 @@ class Probe:
         self.stacks = None
         self.ignored_commands = 0
         self.off_reason = None
+        self.gpu_told = False
         self._channel = None
         self._listener = None
         self._next_bind_s = 0.0
@@ -121,6 +122,8 @@ class Probe:
             self.turn_off("the socket was closed by the job")
         elif not self._channel.path_exists():
             self._listener.ask("bind")
+        elif hello.uses_gpu() != self.gpu_told:
+            self._listener.ask("hello")
 
     def turn_off(self, reason):
         """For good. Hooks stay where they cannot be taken away, and do nothing."""
@@ -183,10 +186,27 @@ class Probe:
 
 
 def _exit_kind():
-    """The interpreter keeps the exception that ended the main thread."""
+    """The interpreter keeps the exception that ended the main thread, unless multiprocessing caught it."""
+    if identity.is_multiprocessing_child():
+        return _exit_kind_of_child(sys.exc_info()[1])
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
+    return {"kind": "exit"} if error is None else _described(error)
+
+
+def _exit_kind_of_child(error):
+    """Its exception is on the way to multiprocessing, which makes a status of it and keeps nothing."""
     if error is None:
-        return {"kind": "exit"}
+        return {"kind": "exit", "status": 0}
+    if not isinstance(error, SystemExit):
+        return dict(_described(error), status=1)
+    status = 0 if error.code is None else error.code & 255 if isinstance(error.code, int) else 1
+    # torch's workers write their exception to a file and leave by an exit instead.
+    if status != 0 and error.__context__ is not None:
+        return dict(_described(error.__context__), status=status)
+    return {"kind": "exit", "status": status}
+
+
+def _described(error):
     kind = {"kind": "exception", "exception": type(error).__name__}
     traceback = error.__traceback__
     while traceback is not None and traceback.tb_next is not None:

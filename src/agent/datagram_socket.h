@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "agent/descriptor.h"
 #include "agent/socket_file.h"
+#include "base/descriptor.h"
 #include "base/result.h"
 
 namespace eroica {

@@ -10,7 +10,11 @@ namespace eroica {
 namespace {
 
 constexpr int64_t kOthersMayFollowNs = 5'000'000'000;
+constexpr int64_t kLongBeforeNs = 10'000'000'000;
 constexpr size_t kSecondsBefore = 10;
+constexpr int kStatusBits = 8;  // that wait(2) puts an exit status above
+
+bool accuses(const RankExit& end) { return !end.in_order() && !end.as_asked(); }
 
 uint64_t oom_kills() { return number_after(SystemFiles().read("/proc/vmstat"), "oom_kill").value_or(0); }
 
@@ -25,6 +29,7 @@ void EndWatch::joined(const LiveRank& rank) {
 }
 
 RankExit* EndWatch::note(pid_t pid, int64_t now_unix_ns) {
+  changed_ = true;
   if (const auto noted = std::ranges::find(ends_, pid, &RankExit::pid); noted != ends_.end()) return &*noted;
   const auto living = living_.find(pid);
   if (living == living_.end()) return nullptr;
@@ -43,14 +48,17 @@ void EndWatch::said_bye(const LiveRank& rank, const ByeMessage& bye, int64_t now
   end->exception = bye.exception;
   end->file = bye.file;
   end->line = bye.line;
+  if (bye.status && !end->wait_status) end->wait_status = *bye.status << kStatusBits;
 }
 
-void EndWatch::gone(const LiveRank& rank, int64_t now_unix_ns) {
+void EndWatch::gone(const LiveRank& rank, const ProcessState& state, int64_t now_unix_ns) {
   RankExit* end = note(rank.pid, now_unix_ns);
   if (end == nullptr) return;
-  // Of a process with many threads the first may be gone while others still are.
-  end->has_ended = !processes_.listens_to(rank.pid);
   end->last_step = rank.last_step;
+  // Of a process with many threads the first may be gone while others still are.
+  if (processes_.listens_to(rank.pid)) return;
+  end->has_ended = true;
+  if (state.start_ticks == rank.start_ticks && state.exit_code) end->wait_status = state.exit_code;
 }
 
 std::vector<EndedProcess> EndWatch::take(const RankTable& ranks, int64_t now_unix_ns) {
@@ -59,7 +67,7 @@ std::vector<EndedProcess> EndWatch::take(const RankTable& ranks, int64_t now_uni
     RankExit* end = note(process.pid, now_unix_ns);
     if (end == nullptr) continue;
     end->has_ended = true;
-    end->wait_status = process.wait_status;
+    if (process.wait_status) end->wait_status = process.wait_status;
     const auto rank = ranks.all().find(end->rank);
     if (rank != ranks.all().end() && rank->second.pid == process.pid) end->last_step = rank->second.last_step;
   }
@@ -72,17 +80,25 @@ void EndWatch::each_second() {
 }
 
 std::optional<RankExits> EndWatch::to_tell(const RankTable& ranks, bool at_once, int64_t now_unix_ns) {
-  if (told_ || ends_.empty()) return std::nullopt;
-  const auto bad = std::ranges::find_if(ends_, [](const RankExit& end) { return !end.in_order(); });
+  if (told_ || !changed_) return std::nullopt;
+  const auto bad = std::ranges::find_if(ends_, accuses);
   if (bad == ends_.end()) return std::nullopt;
   const bool all = living_.empty() && std::ranges::all_of(ends_, &RankExit::has_ended);
   if (!all && !at_once && now_unix_ns - bad->unix_ns < kOthersMayFollowNs) return std::nullopt;
-  told_ = true;
+  changed_ = false;
   RankExits result;
   result.world_size = ranks.world_size();
-  result.ends = ends_;
+  for (const RankExit& end : ends_) {
+    if (!accuses(end) && bad->unix_ns - end.unix_ns > kLongBeforeNs) {
+      result.ended_before.push_back(end.rank);
+    } else {
+      result.ends.push_back(end);
+    }
+  }
   for (const auto& [pid, rank] : living_) result.going_on.push_back(rank.rank);
   std::ranges::sort(result.going_on);
+  told_ = !first_to_end(result).empty();
+  if (!told_) return std::nullopt;
   const uint64_t before = oom_kills_.empty() ? 0 : oom_kills_.front();
   if (!oom_kills_.empty()) result.oom_kills = oom_kills() - before;
   return result;

@@ -44,6 +44,7 @@ HelloMessage hello(const Json& json) {
   hello.torch = text(json, "torch");
   hello.cuda = text(json, "cuda");
   hello.hip = text(json, "hip");
+  if (const Json* gpu = member(json, "gpu"); gpu != nullptr && gpu->is_boolean()) hello.gpu = gpu->get<bool>();
   hello.restart_count = integer(json, "restart_count", -1);
   if (const Json* can = member(json, "capabilities"); can != nullptr && can->is_object()) {
     hello.step_hook = flag(*can, "step_hook");
@@ -125,6 +126,14 @@ EdgeMessage edge(const Json& json) {
   return message;
 }
 
+ByeMessage bye(const Json& json) {
+  ByeMessage message{small(json, "rank"), integer(json, "steps", 0),        text(json, "exception"),
+                     text(json, "file"),  std::max(0, small(json, "line")), std::nullopt};
+  const int64_t status = integer(json, "status", -1);
+  if (status >= 0 && status <= 255) message.status = static_cast<int>(status);
+  return message;
+}
+
 std::optional<ProbeMessage> decode_json(uint8_t type, std::string_view payload) {
   const Json json = Json::parse(payload, nullptr, false);
   if (!json.is_object()) return std::nullopt;
@@ -139,8 +148,7 @@ std::optional<ProbeMessage> decode_json(uint8_t type, std::string_view payload) 
       return ReplyMessage{name(json, "request"), flag(json, "ok"), flag(json, "late"), text(json, "error"),
                           text(json, "path")};
     case 6:
-      return ByeMessage{small(json, "rank"), integer(json, "steps", 0), text(json, "exception"), text(json, "file"),
-                        std::max(0, small(json, "line"))};
+      return bye(json);
     case 7:
       return OffMessage{small(json, "rank"), text(json, "reason")};
     default:

@@ -36,8 +36,9 @@ struct HelloMessage {
   std::string program;
   std::string python;
   std::string torch;
-  std::string cuda;  ///< that torch was built for; empty: none
-  std::string hip;   ///< the same
+  std::string cuda;         ///< that torch was built for; empty: none
+  std::string hip;          ///< the same
+  std::optional<bool> gpu;  ///< its process computes on a GPU by now; absent: it does not tell
   int64_t restart_count = -1;
   bool step_hook = false;
   bool flight_recorder = false;
@@ -48,7 +49,9 @@ struct HelloMessage {
   std::map<std::string, std::string> env;
 
   /// Its torch can compute on GPUs.
-  [[nodiscard]] bool on_gpu() const { return !cuda.empty() || !hip.empty(); }
+  [[nodiscard]] bool can_use_gpu() const { return !cuda.empty() || !hip.empty(); }
+  /// It does, as far as it told.
+  [[nodiscard]] bool on_gpu() const { return can_use_gpu() && gpu.value_or(true); }
 };
 
 struct GroupsMessage {
@@ -81,6 +84,7 @@ struct ByeMessage {
   std::string exception;  ///< its type; empty: an ordinary exit
   std::string file;
   int32_t line = 0;
+  std::optional<int> status;  ///< that it exits with, 0 to 255; absent: it does not know
 };
 
 struct OffMessage {

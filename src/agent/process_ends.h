@@ -6,7 +6,7 @@
 #include <optional>
 #include <vector>
 
-#include "agent/descriptor.h"
+#include "base/descriptor.h"
 
 namespace eroica {
 

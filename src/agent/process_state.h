@@ -16,6 +16,8 @@ struct ProcessState {
   std::optional<int> exit_code;  ///< as wait(2) has it, of one that has ended
 
   [[nodiscard]] bool dead() const { return letter == 'X' || letter == 'Z'; }
+  /// Of the process that was started then.
+  [[nodiscard]] bool lives(uint64_t started_ticks) const { return !dead() && start_ticks == started_ticks; }
   [[nodiscard]] bool stopped() const { return letter == 'T' || letter == 't'; }
 };
 

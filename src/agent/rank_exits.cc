@@ -133,23 +133,25 @@ struct FirstToEnd {
 
 FirstToEnd find_first(const RankExits& ends) {
   if (ends.ends.empty()) return {};
-  const bool are_all_here = static_cast<int32_t>(ends.ends.size() + ends.going_on.size()) >= ends.world_size;
-  size_t place = 0;
+  const size_t known = ends.ends.size() + ends.going_on.size() + ends.ended_before.size();
+  const bool are_all_here = static_cast<int32_t>(known) >= ends.world_size;
+  size_t place = first_cause(ends, are_all_here);
   // Sockets close before a process has ended: a peer's complaint may be heard first.
   if (is_consequence(ends.ends.front(), are_all_here)) {
-    place = first_cause(ends, are_all_here);
     if (place == ends.ends.size()) {
-      if (!are_all_here || !ends.going_on.empty()) return {};
+      if (!are_all_here || !ends.going_on.empty() || !ends.ended_before.empty()) return {};
       place = 0;
     }
+  } else if (place == ends.ends.size() || ends.ends[place].unix_ns != ends.ends.front().unix_ns) {
+    place = 0;  // else they were noticed together, and their order says nothing
   }
   const RankExit& first = ends.ends[place];
   if (first.in_order() || first.as_asked()) return {};
-  // Its program chose the status; why is not known.
-  if (first.said_bye && first.exception.empty()) return {};
   const bool is_unknown = !first.wait_status && !first.said_bye;
   const bool has_followers =
       std::ranges::any_of(ends.ends, [&](const RankExit& end) { return is_consequence(end, are_all_here); });
+  // Its program chose the status; nobody was left behind by that.
+  if (first.said_bye && first.exception.empty() && !has_followers && ends.going_on.empty()) return {};
   if (is_unknown && !has_followers && ends.going_on.empty()) return {};
   if (is_unknown && std::ranges::all_of(ends.ends, [&](const RankExit& end) {
         return &end == &first || end.as_asked() || end.in_order();
@@ -195,7 +197,9 @@ Conclusion conclude_ended(const RankExits& ends, std::span<const Rule> rules) {
   std::string who = rank_list(first);
   if (!who.empty() && who.front() == 'r') who.front() = 'R';
   diagnosis.summary = fmt::format("{} {} after step {}", who, in_words(end), end.last_step);
-  diagnosis.summary += others.empty() ? "." : ", before any other rank ended.";
+  diagnosis.summary += others.empty()              ? "."
+                       : ends.ended_before.empty() ? ", before any other rank ended."
+                                                   : ", the first of those that were still training.";
   if (const std::string after = what_followed(ends, first); !after.empty()) {
     diagnosis.summary += fmt::format(" What followed: {}.", after);
   }

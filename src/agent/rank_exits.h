@@ -40,8 +40,9 @@ std::string in_words(const RankExit& end);
 struct RankExits {
   int32_t world_size = -1;
   std::vector<RankExit> ends;
-  std::vector<int32_t> going_on;  ///< ranks that had not ended when this was written
-  uint64_t oom_kills = 0;         ///< by the kernel on this host, in the seconds before
+  std::vector<int32_t> ended_before;  ///< long before those, in order or as somebody asked
+  std::vector<int32_t> going_on;      ///< ranks that had not ended when this was written
+  uint64_t oom_kills = 0;             ///< by the kernel on this host, in the seconds before
   double mean_step_s = 0;
 };
 

@@ -22,13 +22,18 @@ std::string socket_owner(std::string_view path, std::string_view front) {
   return plain && !name.empty() && name.size() <= 40 ? std::string(name) : std::string();
 }
 
+bool RankTable::accepts(const HelloMessage& message, pid_t pid, bool holder_is_dead) const {
+  if (message.rank < 0 || message.launcher) return false;
+  const auto known = ranks_.find(message.rank);
+  if (known == ranks_.end()) return ranks_.size() < kMostRanks;
+  return known->second.pid == pid || !known->second.takes_part() || holder_is_dead;
+}
+
 LiveRank* RankTable::hello(HelloMessage message, pid_t pid, const std::string& name, bool holder_is_dead,
                            uint64_t start_ticks) {
-  if (message.rank < 0 || message.launcher) return nullptr;
+  if (!accepts(message, pid, holder_is_dead)) return nullptr;
   const int32_t number = message.rank;
   LiveRank* known = by_rank(number);
-  if (known != nullptr && known->pid != pid && known->takes_part() && !holder_is_dead) return nullptr;
-  if (known == nullptr && ranks_.size() >= kMostRanks) return nullptr;
   if (const auto before = pids_.find(pid); before != pids_.end() && before->second != number) {
     ranks_.erase(before->second);  // the process became another rank
     pids_.erase(before);

@@ -36,7 +36,10 @@ std::string socket_owner(std::string_view path, std::string_view front);
 /// The ranks of one job, each told by the process that it is.
 class RankTable {
  public:
-  /// A process says who it is. nullptr: it is no rank, or claims one that another living process is.
+  /// Whether a process that says so is taken for a rank: not a launcher, nor one that claims what another living
+  /// process is.
+  [[nodiscard]] bool accepts(const HelloMessage& message, pid_t pid, bool holder_is_dead) const;
+  /// A process says who it is. nullptr: it is not accepted.
   LiveRank* hello(HelloMessage message, pid_t pid, const std::string& name, bool holder_is_dead, uint64_t start_ticks);
   void groups(LiveRank& rank, GroupsMessage message);
 

@@ -2,6 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <iterator>
+#include <map>
 #include <nlohmann/json.hpp>
 #include <vector>
 
@@ -10,7 +13,7 @@
 namespace eroica {
 namespace {
 
-using Json = nlohmann::ordered_json;
+using Json = nlohmann::json;
 
 constexpr size_t kMostFrames = 1'000'000;
 constexpr size_t kMostDepth = 512;
@@ -21,7 +24,7 @@ class MainThread {
  public:
   explicit MainThread(int64_t pid) : pid_(pid), own_name_(fmt::format("thread ({}): ", pid)) {}
 
-  void add(const nlohmann::json& event) {
+  void add(const Json& event) {
     const std::string phase = text(event, "ph");
     const std::string name = text(event, "name");
     const int64_t thread = integer(event, "tid", -1);
@@ -37,65 +40,89 @@ class MainThread {
     if (phase == "E" && !open_.empty()) end(time_us);
   }
 
-  std::optional<std::string> finish(int64_t began_unix_ns) {
+  /// What is still open ends with the last sample.
+  void finish() {
     while (!open_.empty()) end(last_us_);
-    if (events_.empty()) return std::nullopt;
-    const Json document = {
-        {"schemaVersion", 1}, {"baseTimeNanoseconds", began_unix_ns}, {"traceEvents", std::move(events_)}};
-    return document.dump(-1, ' ', false, Json::error_handler_t::replace);
+  }
+  [[nodiscard]] bool empty() const { return frames_.empty(); }
+  [[nodiscard]] uint64_t left_out() const { return left_out_; }
+  [[nodiscard]] int64_t last_us() const { return last_us_; }
+
+  [[nodiscard]] std::string json(int64_t began_unix_ns) const {
+    std::string out = fmt::format(R"({{"schemaVersion":1,"baseTimeNanoseconds":{},"traceEvents":[)", began_unix_ns);
+    size_t id = 0;
+    for (const Frame& frame : frames_) {
+      fmt::format_to(
+          std::back_inserter(out),
+          R"({}{{"ph":"X","cat":"python_function","name":{},"pid":{},"tid":{},"ts":{},"dur":{},"args":{{"Python id":{}}}}})",
+          id == 0 ? "" : ",", *frame.name, pid_, pid_, frame.start_us, frame.duration_us, id + 1);
+      ++id;
+    }
+    return out + "]}";
   }
 
  private:
-  struct Open {
-    size_t event;  // in events_; that of the thread itself is none
-    bool is_frame;
+  struct Frame {
+    const std::string* name;  // in names_
     int64_t start_us;
+    int64_t duration_us;
+  };
+  struct Open {
+    size_t frame;  // in frames_; that of the thread itself is none
+    bool is_frame;
   };
 
-  void begin(const nlohmann::json& event, const std::string& name, int64_t time_us) {
-    const nlohmann::json* args = member(event, "args");
+  void begin(const Json& event, const std::string& name, int64_t time_us) {
+    const Json* args = member(event, "args");
     const std::string file = args != nullptr ? text(*args, "filename") : "";
-    const bool is_frame = !file.empty() && events_.size() < kMostFrames && open_.size() < kMostDepth;
+    const bool is_frame = !file.empty() && frames_.size() < kMostFrames && open_.size() < kMostDepth;
+    if (!file.empty() && !is_frame) ++left_out_;
     if (is_frame) {
-      Json frame = {{"ph", "X"},
-                    {"cat", "python_function"},
-                    {"name", fmt::format("{}({}): {}", file, integer(*args, "line", 0), name)},
-                    {"pid", pid_},
-                    {"tid", pid_},
-                    {"ts", time_us},
-                    {"dur", 0},
-                    {"args", {{"Python id", events_.size() + 1}}}};
-      events_.push_back(std::move(frame));
+      const std::string full = fmt::format("{}({}): {}", file, integer(*args, "line", 0), name);
+      frames_.push_back({written(full), time_us, 0});
     }
-    open_.push_back({events_.size() - 1, is_frame, time_us});
+    open_.push_back({frames_.size() - 1, is_frame});
   }
 
   void end(int64_t time_us) {
-    const Open& last = open_.back();
-    if (last.is_frame) events_[last.event]["dur"] = std::max<int64_t>(time_us - last.start_us, 0);
+    const Open last = open_.back();
     open_.pop_back();
+    if (!last.is_frame) return;
+    Frame& frame = frames_[last.frame];
+    frame.duration_us = std::max<int64_t>(time_us - frame.start_us, 0);
+  }
+
+  /// As JSON; names are few.
+  const std::string* written(const std::string& name) {
+    std::string& text = names_[name];
+    if (text.empty()) text = Json(name).dump(-1, ' ', false, Json::error_handler_t::replace);
+    return &text;
   }
 
   int64_t pid_;
   std::string own_name_;
   int64_t thread_ = -1;
   int64_t last_us_ = 0;
+  uint64_t left_out_ = 0;
   std::vector<Open> open_;
-  Json::array_t events_;
+  std::map<std::string, std::string> names_;
+  std::vector<Frame> frames_;
 };
 
 }  // namespace
 
-std::optional<std::string> sampled_stacks_json(std::string_view chrome_trace, int64_t pid, int64_t began_unix_ns) {
+std::optional<SampledStacks> sampled_stacks(std::string_view chrome_trace, int64_t pid, int64_t began_unix_ns) {
   MainThread frames(pid);
   // Event by event, so that the document is never held as a whole.
-  const auto take = [&](int depth, nlohmann::json::parse_event_t event, nlohmann::json& parsed) {
-    if (depth != 1 || event != nlohmann::json::parse_event_t::object_end) return true;
+  const auto take = [&](int depth, Json::parse_event_t event, Json& parsed) {
+    if (depth != 1 || event != Json::parse_event_t::object_end) return true;
     frames.add(parsed);
     return false;
   };
-  if (nlohmann::json::parse(chrome_trace, take, false).is_discarded()) return std::nullopt;
-  return frames.finish(began_unix_ns);
+  const bool cut = Json::parse(chrome_trace, take, false).is_discarded();
+  frames.finish();
+  if (frames.empty()) return std::nullopt;
+  return SampledStacks{frames.json(began_unix_ns), cut, frames.left_out(), began_unix_ns + frames.last_us() * 1000};
 }
 
 }  // namespace eroica

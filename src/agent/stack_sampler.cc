@@ -18,7 +18,6 @@
 #include <utility>
 
 #include "agent/own_file.h"
-#include "agent/sampled_stacks.h"
 #include "agent/this_thread.h"
 #include "base/clocks.h"
 
@@ -28,7 +27,6 @@ namespace {
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kStartUpNs = 1'500'000'000;  // it reads the symbols of all libraries first
 constexpr int64_t kMostLateNs = 10 * kSecondNs;
-constexpr int64_t kMostBytes = int64_t{64} << 20;
 constexpr int kKillTries = 200;
 constexpr int kKillTryMs = 10;
 constexpr int64_t kMostWords = 300;
@@ -93,8 +91,12 @@ std::string find_py_spy(const std::string& python) {
   return python.starts_with('/') ? program_in(python.substr(0, python.rfind('/'))) : "";
 }
 
-StackSampler::StackSampler(std::string folder, const WindowPlan& plan, std::vector<Target> targets)
-    : folder_(std::move(folder)), plan_(plan), ranks_(none_begun(std::move(targets))), thread_([this] { run(); }) {}
+StackSampler::StackSampler(std::string folder, const WindowPlan& plan, std::vector<Target> targets, int64_t most_bytes)
+    : folder_(std::move(folder)),
+      plan_(plan),
+      most_bytes_(most_bytes),
+      ranks_(none_begun(std::move(targets))),
+      thread_([this] { run(); }) {}
 
 std::vector<StackSampler::Sampled> StackSampler::none_begun(std::vector<Target> targets) {
   std::vector<Sampled> ranks;
@@ -146,13 +148,14 @@ void StackSampler::convert(Sampled& sampled) {
   const std::string raw = path_of(sampled, "py-spy");
   const int32_t rank = sampled.target.rank;
   if (sampled.why.empty()) {
-    const std::optional<std::string> stacks =
-        sampled_stacks_json(read_own_file(raw, 0, kMostBytes), sampled.target.pid, sampled.began_unix_ns);
+    const std::optional<SampledStacks> stacks =
+        sampled_stacks(read_own_file(raw, 0, most_bytes_), sampled.target.pid, sampled.began_unix_ns);
     const std::string name = fmt::format("stacks-{}.json", rank);
-    const Status written = stacks ? write_own_file(fmt::format("{}/{}", folder_, name), *stacks)
+    const Status written = stacks ? write_own_file(fmt::format("{}/{}", folder_, name), stacks->json)
                                   : Error{Error::Kind::kInvalid, "what it wrote tells of no main thread"};
     if (written) {
       outcome_.files[rank] = name;
+      note_cut(sampled, *stacks, file_size(raw));
     } else {
       sampled.why = written.error().message;
     }
@@ -162,6 +165,22 @@ void StackSampler::convert(Sampled& sampled) {
   if (sampled.why.empty()) return;
   outcome_.notes.push_back(
       fmt::format("rank {} was profiled without Python stacks: py-spy could not sample it: {}", rank, sampled.why));
+}
+
+void StackSampler::note_cut(const Sampled& sampled, const SampledStacks& stacks, int64_t bytes) {
+  const int32_t rank = sampled.target.rank;
+  if (stacks.cut) {
+    outcome_.notes.push_back(
+        fmt::format("rank {}: of the {:.1f} MB that py-spy wrote the first {:.1f} are read, so its Python stacks end "
+                    "{:.1f} s before "
+                    "the window",
+                    rank, static_cast<double>(bytes) * 1e-6, static_cast<double>(std::min(bytes, most_bytes_)) * 1e-6,
+                    static_cast<double>(std::max<int64_t>(plan_.end_unix_ns - stacks.last_unix_ns, 0)) * 1e-9));
+  }
+  if (stacks.left_out > 0) {
+    outcome_.notes.push_back(
+        fmt::format("rank {}: {} calls of its sampled Python stacks were left out: too many", rank, stacks.left_out));
+  }
 }
 
 void StackSampler::run() {

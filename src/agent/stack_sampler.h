@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "agent/ending_thread.h"
+#include "agent/sampled_stacks.h"
 #include "agent/window.h"
 
 namespace eroica {
@@ -28,8 +29,12 @@ class StackSampler {
     std::string py_spy;
   };
 
-  /// Files go into `folder`, which is the window's.
-  StackSampler(std::string folder, const WindowPlan& plan, std::vector<Target> targets);
+  static constexpr int64_t kMostBytes = int64_t{64} << 20;
+
+  /// Files go into `folder`, which is the window's. Of what one py-spy wrote no more than the first `most_bytes` are
+  /// read.
+  StackSampler(std::string folder, const WindowPlan& plan, std::vector<Target> targets,
+               int64_t most_bytes = kMostBytes);
   StackSampler(const StackSampler&) = delete;
   StackSampler& operator=(const StackSampler&) = delete;
   ~StackSampler() { (void)finish(); }
@@ -38,7 +43,7 @@ class StackSampler {
 
   struct Outcome {
     std::map<int32_t, std::string> files;  ///< by rank: names of traces in the folder
-    std::vector<std::string> notes;        ///< what became of the others
+    std::vector<std::string> notes;        ///< what became of the others, and what is not whole
   };
   /// Ends what is not done yet.
   Outcome finish();
@@ -55,10 +60,12 @@ class StackSampler {
   void begin(Sampled& sampled) const;
   void look_after(Sampled& sampled, bool no_longer) const;
   void convert(Sampled& sampled);
+  void note_cut(const Sampled& sampled, const SampledStacks& stacks, int64_t bytes);
   [[nodiscard]] std::string path_of(const Sampled& sampled, const char* what) const;
 
   std::string folder_;
   WindowPlan plan_;
+  int64_t most_bytes_;
   std::vector<Sampled> ranks_;
   Outcome outcome_;
   std::atomic<bool> done_ = false;

@@ -10,8 +10,8 @@
 #include <span>
 #include <vector>
 
-#include "agent/descriptor.h"
 #include "agent/probe_message.h"
+#include "base/descriptor.h"
 
 namespace eroica {
 

@@ -12,14 +12,12 @@
 #include <chrono>
 #include <cstring>
 #include <exception>
-#include <span>
 #include <utility>
 
 #include "agent/fabric.h"
 #include "agent/probe_sockets.h"
 #include "agent/this_thread.h"
 #include "base/clocks.h"
-#include "base/robust.h"
 
 namespace eroica {
 namespace {
@@ -159,13 +157,14 @@ TriggerAnswer Watcher::begin_asked(const ControlRequest& request) {
   event.unix_ns = unix_ns();
   event.window = true;
   TriggerAnswer answer;
-  look_for_ended();  // perhaps since the last second
-  answer.refused = begin_window(event, request.window_s, request.reason);
+  look_for_ended(true);  // perhaps since the last second
+  const double usual_s = window_length_s(detector_->step_seconds(), 0, options_.policy.window.length_s);
+  answer.refused = begin_window(event, request.window_s.value_or(options_.window_s.value_or(usual_s)), request.reason);
   if (!answer.refused.empty()) return answer;
   const WindowPlan& plan = windows_.plan();
   answer.window = plan.id;
   answer.begins_in_s = static_cast<double>(plan.start_unix_ns - plan.asked_unix_ns) * 1e-9;
-  answer.length_s = static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-9;
+  answer.length_s = plan.length_s();
   answer.ranks = static_cast<int64_t>(ranks_.present().size());
   return answer;
 }
@@ -299,25 +298,26 @@ void Watcher::on_hello(HelloMessage hello, Datagram& from) {
   const std::string name = socket_owner(from.sender, "probe-");
   if (name.empty()) return;
   introduced_.insert(name);
-  read_rings();  // what came before it
-  bool holder_is_dead = false;
-  if (const LiveRank* holder = ranks_.by_rank(hello.rank); holder != nullptr && holder->pid != from.pid) {
-    holder_is_dead = read_process_state(holder->pid).dead();
-    if (holder_is_dead) rings_.remove(holder->pid);
-    if (holder_is_dead && !holder->takes_part()) {
-      tell_ends(true);
-      ends_.begin_again();
-    }
+  LiveRank* holder = ranks_.by_rank(hello.rank);
+  if (holder != nullptr && holder->pid == from.pid) holder = nullptr;
+  const bool holder_is_dead = holder != nullptr && !read_process_state(holder->pid).lives(holder->start_ticks);
+  if (!ranks_.accepts(hello, from.pid, holder_is_dead)) return;
+  read_rings();          // what came before it
+  if (holder_is_dead) {  // it begins again
+    take_ends();
+    look_for_ended(true);
+    tell_ends(true);
+    ends_.begin_again();
+    rings_.remove(holder->pid);
   }
   const bool hooks = hello.step_hook;
-  const LiveRank* known = ranks_.by_pid(from.pid);
+  const bool is_new = ranks_.by_pid(from.pid) == nullptr;
   const LiveRank* rank =
       ranks_.hello(std::move(hello), from.pid, name, holder_is_dead, read_process_state(from.pid).start_ticks);
-  if (rank == nullptr) return;
   rings_.add(from.pid, std::move(from.attached));
   ends_.joined(*rank);
   if (first_rank_ns_ == 0) first_rank_ns_ = now_ns_;
-  if (known == nullptr && !hooks) {
+  if (is_new && !hooks) {
     listener_(
         Remark{fmt::format("rank {} uses torch {}, which tells of no steps", rank->hello.rank, rank->hello.torch)});
   }
@@ -359,17 +359,13 @@ void Watcher::hear(const std::vector<DetectorEvent>& events) {
   for (const DetectorEvent& event : events) {
     listener_(Detected{event});
     if (event.kind == DetectorEvent::Kind::kBlocked) {
+      if (event.window) detector_->window_is(0);  // ranks that stand still are asked instead
       inquiries_.begin(ranks_, event, now_ns_);
     } else if (event.window && !options_.watch_only) {
-      (void)begin_window(event, std::nullopt, "");
+      const std::string refused = begin_window(event, options_.window_s.value_or(event.window_s), "");
+      if (refused.empty()) detector_->window_is(windows_.plan().length_s());
     }
   }
-}
-
-double Watcher::step_seconds() const {
-  std::vector<double> steps;
-  for (const RankSkew& skew : detector_->skew()) steps.push_back(skew.step_ms * 1e-3);
-  return median_in_place(std::span(steps));
 }
 
 /// On the watcher's thread, which does all that is done always.
@@ -380,17 +376,13 @@ WatchCost Watcher::cost() const {
   }
   if (summary_.records == 0) return cost;
   cost.probe_us_per_step = static_cast<double>(probe_cost_ns_) * 1e-3 / static_cast<double>(summary_.records);
-  if (const double step_s = step_seconds(); step_s > 0) cost.probe_percent = cost.probe_us_per_step * 1e-4 / step_s;
+  if (const double step_s = detector_->step_seconds(); step_s > 0)
+    cost.probe_percent = cost.probe_us_per_step * 1e-4 / step_s;
   return cost;
 }
 
-std::string Watcher::begin_window(const DetectorEvent& event, std::optional<double> wanted_s,
-                                  const std::string& reason) {
+std::string Watcher::begin_window(const DetectorEvent& event, double length_s, const std::string& reason) {
   if (windows_.active()) return fmt::format("{} is being taken", windows_.plan().id);
-  const double step_s = std::max(step_seconds(), event.slow.level_ms * 1e-3);
-  if (!wanted_s) wanted_s = options_.window_s;
-  const double length_s =
-      wanted_s.value_or(window_length_s(step_s, event.slow.stall_spacing_s, options_.policy.window.length_s));
   const size_t ranks = ranks_.present().size();
   if (ranks == 0) return "no rank is there";
   if (!windows_.begin(ranks_, length_s, event, unix_ns())) {
@@ -410,7 +402,7 @@ void Watcher::each_tick() {
     detector_->mask(plan.asked_unix_ns + offset_ns, std::max(plan.end_unix_ns + offset_ns, now_ns_));
     if (std::optional<WindowTaken> taken = windows_.tick(ranks_, unix_ns())) {
       ++summary_.windows;
-      summary_.profiled_s += static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-9;
+      summary_.profiled_s += plan.length_s();
       const bool slow =
           taken->cause.kind == DetectorEvent::Kind::kSlow || taken->cause.kind == DetectorEvent::Kind::kStillSlow;
       taken->interference_ms = pace_.cost_ms(plan, slow ? taken->cause.slow.onset_unix_ns : 0, unix_ns()).value_or(-1);
@@ -421,6 +413,7 @@ void Watcher::each_tick() {
     }
   }
   if (std::optional<JobInquired> inquired = inquiries_.tick(ranks_, now_ns_)) listener_(*std::move(inquired));
+  look_for_ended(false);
   tell_ends(false);
 }
 
@@ -480,7 +473,7 @@ void Watcher::show_status() {
   status.world_size = ranks_.world_size();
   status.hosts = static_cast<int64_t>(ranks_.hosts());
   status.step = summary.last_step;
-  status.step_ms = step_seconds() * 1e3;
+  status.step_ms = detector_->step_seconds() * 1e3;
   status.best_ms = detector_->baseline_seconds() * 1e3;
   if (active) status.window = windows_.plan().id;
   if (active) status.stage = stage_of(windows_.phase(unix_ns()));
@@ -494,32 +487,34 @@ void Watcher::show_status() {
   shown_ = std::move(status);
 }
 
-void Watcher::look_for_ended() {
+/// At all, or only at those whose end is not heard of, for whom the order of ends is as fine as the looks are.
+void Watcher::look_for_ended(bool at_all) {
   for (auto& [number, rank] : ranks_.all()) {
-    if (!rank.takes_part() || rank.pid <= 0) continue;
+    if (!rank.takes_part() || rank.pid <= 0 || (!at_all && ends_.hears(rank))) continue;
     const ProcessState state = read_process_state(rank.pid);
-    if (!state.dead() && state.start_ticks == rank.start_ticks) continue;
-    rank.gone = true;
-    leave(rank);
-    windows_.gone(number);
-    ends_.gone(rank, unix_ns());
+    if (state.lives(rank.start_ticks)) continue;
+    note_gone(rank);
+    ends_.gone(rank, state, unix_ns());
   }
+}
+
+void Watcher::note_gone(LiveRank& rank) {
+  rank.gone = true;
+  leave(rank);
+  windows_.gone(rank.hello.rank);
 }
 
 void Watcher::take_ends() {
   for (const EndedProcess& process : ends_.take(ranks_, unix_ns())) {
     LiveRank* rank = ranks_.by_pid(process.pid);
-    if (rank == nullptr || !rank->takes_part()) continue;
-    rank->gone = true;
-    leave(*rank);
-    windows_.gone(rank->hello.rank);
+    if (rank != nullptr && rank->takes_part()) note_gone(*rank);
   }
 }
 
 void Watcher::tell_ends(bool at_once) {
   std::optional<RankExits> ends = ends_.to_tell(ranks_, at_once, unix_ns());
-  if (!ends || first_to_end(*ends).empty()) return;
-  ends->mean_step_s = step_seconds();
+  if (!ends) return;
+  ends->mean_step_s = detector_->step_seconds();
   DetectorEvent cause;
   cause.kind = DetectorEvent::Kind::kBlocked;
   cause.step = ends->ends.front().last_step;
@@ -533,7 +528,7 @@ void Watcher::each_second() {
   second_ns_ = now_ns_;
   look_after_sockets();
   take_ends();
-  look_for_ended();
+  look_for_ended(true);
   ends_.each_second();
   ask_who();
   tell_ranks(first_rank_ns_ != 0 && now_ns_ - first_rank_ns_ > kRanksMayComeNs);

@@ -86,16 +86,16 @@ class Watcher {
   void answer_triggers();
   TriggerAnswer begin_asked(const ControlRequest& request);
   /// Empty, or why there is none.
-  std::string begin_window(const DetectorEvent& event, std::optional<double> wanted_s, const std::string& reason);
+  std::string begin_window(const DetectorEvent& event, double length_s, const std::string& reason);
   void each_tick();
   void each_second();
   void look_after_sockets();
-  void look_for_ended();
+  void look_for_ended(bool at_all);
+  void note_gone(LiveRank& rank);
   void take_ends();
   void tell_ends(bool at_once);
   void show_status();
   [[nodiscard]] JobState state() const;
-  [[nodiscard]] double step_seconds() const;
   [[nodiscard]] WatchCost cost() const;
   void tell_ranks(bool at_once);
   void leave(LiveRank& rank);

@@ -10,13 +10,6 @@ namespace {
 constexpr int64_t kSecondNs = 1'000'000'000;
 constexpr int64_t kMillisecondNs = 1'000'000;
 
-constexpr double kSteps = 10;
-constexpr double kLeastS = 3;
-constexpr double kUnknownS = 5;
-constexpr double kForTwoStalls = 2.5;  // spacings; the window begins anywhere between two
-constexpr double kForOneStall = 1.25;
-constexpr double kMostTimesLonger = 3;
-
 // A client polls every second, looks at what it got every second, and warms up for one; the fourth is for busy hosts.
 constexpr int64_t kLeadNs = 4500 * kMillisecondNs;
 constexpr int64_t kLeastLeadNs = 2500 * kMillisecondNs;
@@ -28,12 +21,6 @@ constexpr int64_t kMostWritingNs = 180 * kSecondNs;  // whatever it does
 constexpr int64_t kBehindOthersNs = 20 * kSecondNs;  // once most ranks are there
 
 }  // namespace
-
-double window_length_s(double step_s, double stall_spacing_s, double most_s) {
-  const double steps_s = step_s > 0 ? std::max(kSteps * step_s, kLeastS) : kUnknownS;
-  const double one_stall_s = std::min(kForOneStall * stall_spacing_s, kMostTimesLonger * most_s);
-  return std::max(one_stall_s, std::min(std::max(steps_s, kForTwoStalls * stall_spacing_s), most_s));
-}
 
 WindowPlan plan_window(std::string id, int64_t now_unix_ns, double length_s) {
   WindowPlan plan;

@@ -13,12 +13,10 @@ struct WindowPlan {
   int64_t asked_unix_ns = 0;
   int64_t start_unix_ns = 0;
   int64_t end_unix_ns = 0;
+
+  [[nodiscard]] double length_s() const { return static_cast<double>(end_unix_ns - start_unix_ns) * 1e-9; }
 };
 
-/// How long a window should be: about ten steps, and at most `most_s`. Where time is lost to stalls that lie so far
-/// apart, it has two of them in it for sure, or, where even `most_s` is too short for one, as much longer as one needs.
-/// `step_s`, `stall_spacing_s` ≤ 0: unknown.
-double window_length_s(double step_s, double stall_spacing_s, double most_s);
 /// `length_s` long, beginning as soon as all ranks can be ready.
 WindowPlan plan_window(std::string id, int64_t now_unix_ns, double length_s);
 

@@ -11,7 +11,7 @@ namespace {
 
 constexpr double kBytesOfGb = 1e9;
 constexpr double kNsOfDay = 86'400e9;
-constexpr std::string_view kPattern = "00000000T000000Z-window-";
+constexpr std::string_view kTime = "00000000T000000Z-";
 
 }  // namespace
 
@@ -19,13 +19,13 @@ std::string kept_name(std::string_view window, int64_t unix_ns) {
   return fmt::format("{:%Y%m%dT%H%M%SZ}-{}", fmt::gmtime(static_cast<std::time_t>(unix_ns / 1'000'000'000)), window);
 }
 
-bool is_kept_name(std::string_view name) {
+bool is_kept_name(std::string_view name, std::string_view thing) {
   const auto is_digit = [](char c) { return c >= '0' && c <= '9'; };
-  if (name.size() <= kPattern.size()) return false;
-  for (size_t i = 0; i < kPattern.size(); ++i) {
-    if (kPattern[i] == '0' ? !is_digit(name[i]) : name[i] != kPattern[i]) return false;
+  if (name.size() <= kTime.size() + thing.size() || !name.substr(kTime.size()).starts_with(thing)) return false;
+  for (size_t i = 0; i < kTime.size(); ++i) {
+    if (kTime[i] == '0' ? !is_digit(name[i]) : name[i] != kTime[i]) return false;
   }
-  return std::ranges::all_of(name.substr(kPattern.size()), is_digit);
+  return std::ranges::all_of(name.substr(kTime.size() + thing.size()), is_digit);
 }
 
 std::vector<std::string> windows_to_remove(std::vector<KeptWindow> kept, uint64_t coming_bytes, uint64_t free_bytes,

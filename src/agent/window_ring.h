@@ -18,8 +18,8 @@ struct KeptWindow {
 
 /// "20261130T142230Z-window-3": in the order of time.
 std::string kept_name(std::string_view window, int64_t unix_ns);
-/// Whether a folder's name is one of those; others' folders are left alone.
-bool is_kept_name(std::string_view name);
+/// Whether a name is one of those, of a thing that is called so and has a number; what has others is left alone.
+bool is_kept_name(std::string_view name, std::string_view thing = "window-");
 
 /// Which have to go so that one of `coming_bytes` more may be kept, the oldest first. `coming_bytes` 0: none comes.
 /// `free_bytes`: of the file system.

@@ -62,7 +62,7 @@ SampledJob sampled_job(const RankTable& ranks, const std::vector<int32_t>& prese
                          .pid = rank.pid,
                          .host = rank.hello.host,
                          .local_rank = rank.hello.local_rank,
-                         .on_gpu = rank.hello.on_gpu(),
+                         .on_gpu = rank.hello.can_use_gpu(),
                          .visible_devices = std::move(visible)});
   }
   return job;
@@ -147,8 +147,7 @@ void WindowRunner::begin_sampling_stacks(const RankTable& ranks, const std::vect
 }
 
 bool WindowRunner::with_shapes(const LiveRank& rank) const {
-  const bool needed = rank.hello.cuda.empty() && rank.hello.hip.empty();
-  return policy_.shapes == InputShapes::kAuto ? needed : policy_.shapes == InputShapes::kOn;
+  return policy_.shapes == InputShapes::kAuto ? !rank.hello.on_gpu() : policy_.shapes == InputShapes::kOn;
 }
 
 std::string WindowRunner::configuration_for(const LiveRank& live, int64_t now_unix_ns) const {
@@ -220,7 +219,7 @@ void WindowRunner::look_for_files(int64_t now_unix_ns) {
 }
 
 void WindowRunner::look_for_hot_ranks() {
-  const double length_s = static_cast<double>(window_->plan().end_unix_ns - window_->plan().start_unix_ns) * 1e-9;
+  const double length_s = window_->plan().length_s();
   for (const auto& [rank, state] : window_->ranks()) {
     const auto bytes = static_cast<double>(state.bytes);
     if (!with_stack(rank) || bytes < kHotBytes || bytes < kHotBytesPerSecond * length_s) continue;
@@ -258,7 +257,7 @@ std::map<int32_t, std::string> WindowRunner::write_nccl_windows() {
 
 /// What ranks wrote tells what they will write, but for those that are profiled in another way from now on.
 void WindowRunner::learn_rates() {
-  const double length_s = static_cast<double>(window_->plan().end_unix_ns - window_->plan().start_unix_ns) * 1e-9;
+  const double length_s = window_->plan().length_s();
   for (const auto& [rank, state] : window_->ranks()) {
     if (state.bytes > 0) bytes_per_second_[rank] = static_cast<double>(state.bytes) / length_s;
   }

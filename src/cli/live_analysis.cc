@@ -99,7 +99,7 @@ Document ended_document(const RanksEnded& ended, const std::string& job, std::sp
   Standstill seen;
   seen.world_size = ends.world_size;
   seen.since_unix_ns = ended.cause.blocked.since_unix_ns;
-  seen.ranks = ends.ends.size() + ends.going_on.size();
+  seen.ranks = ends.ends.size() + ends.going_on.size() + ends.ended_before.size();
   for (const RankExit& end : ends.ends) {
     seen.first_rank = seen.first_rank < 0 ? end.rank : std::min(seen.first_rank, end.rank);
     if (!end.host.empty()) seen.hosts.insert(end.host);

@@ -187,7 +187,7 @@ void LiveReport::tell(const Detected& detected) {
 }
 
 void LiveReport::tell(const WindowBegun& begun) {
-  const double length_s = static_cast<double>(begun.plan.end_unix_ns - begun.plan.start_unix_ns) * 1e-9;
+  const double length_s = begun.plan.length_s();
   std::string why;
   if (begun.cause == Kind::kBaseline) why = ", to compare later windows with";
   if (begun.cause == Kind::kRequested) why = begun.reason.empty() ? ", as asked" : ", as asked: " + begun.reason;
@@ -259,13 +259,26 @@ WindowOutcome LiveReport::judge(WindowTaken& taken) {
 
 void LiveReport::tell(const JobInquired& inquired) {
   Document document = blocked_document(inquired, options_.job, options_.rules.rules);
-  for (const std::string& note : document.conclusion.notes) say(note);
-  (void)deliver(document, inquired.cause, {}, "");
+  ToldEnds::Pids pids;
+  for (const RankInquiry& rank : inquired.inquiry.ranks) pids[rank.rank] = rank.pid;
+  deliver_ends(document, inquired.cause, pids);
 }
 
 void LiveReport::tell(const RanksEnded& ended) {
   Document document = ended_document(ended, options_.job, options_.rules.rules);
-  (void)deliver(document, ended.cause, {}, "");
+  ToldEnds::Pids pids;
+  for (const RankExit& end : ended.ends.ends) pids[end.rank] = end.pid;
+  deliver_ends(document, ended.cause, pids);
+}
+
+void LiveReport::deliver_ends(Document& document, const DetectorEvent& cause, const ToldEnds::Pids& pids) {
+  const Conclusion& conclusion = document.conclusion;
+  if (told_ends_.holds(conclusion, pids)) {
+    return say(fmt::format("this is because of {}, as told before", rank_list(conclusion.diagnoses.front().ranks)));
+  }
+  told_ends_.add(conclusion, pids);
+  for (const std::string& note : conclusion.notes) say(note);
+  (void)deliver(document, cause, {}, "");
 }
 
 void LiveReport::tell(const Remark& remark) { say(remark.text); }

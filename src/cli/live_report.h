@@ -11,6 +11,7 @@
 #include "agent/job_status.h"
 #include "agent/watch_news.h"
 #include "cli/pipeline.h"
+#include "cli/told_ends.h"
 #include "diagnose/rule_file.h"
 #include "report/document.h"
 
@@ -59,6 +60,7 @@ class LiveReport {
   WindowOutcome judge(WindowTaken& taken);
   /// Gives the path of the document, where one of a window was written.
   std::string deliver(Document& document, const DetectorEvent& cause, const WatchCost& cost, const std::string& window);
+  void deliver_ends(Document& document, const DetectorEvent& cause, const ToldEnds::Pids& pids);
   void note_diagnosis(const Conclusion& conclusion, int64_t now_unix_ns);
   std::string write_results(const std::string& window, const std::string& json, const std::string& text);
   void say(const std::string& text) const;
@@ -76,6 +78,7 @@ class LiveReport {
   std::thread thread_;
   std::optional<Collected> baseline_;
   size_t diagnoses_ = 0;  // shared
+  ToldEnds told_ends_;
 };
 
 /// A line for the person at the terminal, or several. `job`: the one that it is about; empty: there is but one.

@@ -239,7 +239,12 @@ int run_replay(const PolicyOptions& options, Log& log) {
     policies.push_back(std::move(*policy));
     all.push_back({name.empty() ? "default" : name, {}});
   }
-  for (const std::string& path : options.paths) {
+  std::vector<std::string> paths;
+  for (const std::string& given : options.paths) {
+    const std::vector<std::string> files = step_record_files(given);
+    paths.insert(paths.end(), files.begin(), files.end());
+  }
+  for (const std::string& path : paths) {
     const Result<RecordedSteps> steps = read_recorded_steps(path);
     if (!steps) {
       log.warning(steps.error().message);
@@ -272,7 +277,8 @@ CLI::App* add_policy(CLI::App& app, PolicyOptions& options) {
       ->add_option("FILE", options.paths, "Policies, as TOML")
       ->required();
   CLI::App* replaying = add("replay", "When a policy would have spoken up on recorded jobs", Verb::kReplay);
-  replaying->add_option("RECORDS", options.paths, "Files of step records, steps.json, or folders with one")->required();
+  replaying->add_option("RECORDS", options.paths, "Files of step records, steps.json, or folders with such")
+      ->required();
   replaying->add_option("--policy", options.policy, "A file, default or eroica; default: default")->type_name("POLICY");
   replaying->add_option("--against", options.against, "Another policy, to compare with")->type_name("POLICY");
   add_json_format(replaying, options.json);

@@ -74,9 +74,10 @@ ReplayOutcome replay(const RecordedSteps& steps, const std::string& file, const 
   outcome.seconds = static_cast<double>(now_ns - start_ns) * 1e-9;
   for (const DetectorEvent& event : outcome.events) {
     outcome.at_s.push_back(static_cast<double>(event.now_ns - start_ns) * 1e-9);
-    if (event.window) ++outcome.windows;
+    if (!event.window) continue;
+    ++outcome.windows;
+    outcome.profiled_s += event.window_s;
   }
-  outcome.profiled_s = outcome.windows * policy.window.length_s;
   outcome.lost_to_windows_s = outcome.profiled_s * policy.window.slows_percent / (100 + policy.window.slows_percent);
   judge(steps, outcome);
   return outcome;

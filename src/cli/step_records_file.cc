@@ -11,6 +11,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/robust.h"
+#include "cli/kept_records.h"
 #include "steps/record_log.h"
 
 namespace eroica {
@@ -21,6 +22,7 @@ using Json = nlohmann::json;
 
 constexpr uintmax_t kMostBytes = uintmax_t{1} << 28;
 constexpr double kLongestStepSeconds = 1e6;
+constexpr const char* kStepsOfFolder = "steps.json";
 constexpr int64_t kStartNs = 1'000'000'000;
 
 Error unusable(const std::string& name, std::string_view why) {
@@ -133,10 +135,23 @@ Result<RecordedSteps> parse_recorded_steps(std::string_view bytes, const std::st
   return steps;
 }
 
+std::vector<std::string> step_record_files(const std::string& given) {
+  std::error_code error;
+  std::vector<std::string> files;
+  if (fs::is_directory(given, error) && !fs::exists(fs::path(given) / kStepsOfFolder, error)) {
+    for (const fs::directory_entry& entry : fs::directory_iterator(given, error)) {
+      if (is_kept_records(entry.path().filename().string())) files.push_back(entry.path().string());
+    }
+    std::ranges::sort(files);
+  }
+  if (files.empty()) files.push_back(given);
+  return files;
+}
+
 Result<RecordedSteps> read_recorded_steps(const std::string& given) {
   std::error_code error;
   fs::path path(given);
-  if (fs::is_directory(path, error)) path /= "steps.json";
+  if (fs::is_directory(path, error)) path /= kStepsOfFolder;
   const fs::file_status status = fs::status(path, error);
   if (!fs::exists(status)) return Error{Error::Kind::kNotFound, path.string() + ": no such file"};
   if (!fs::is_regular_file(status)) return Error{Error::Kind::kUnreadable, path.string() + ": is no regular file"};
@@ -148,7 +163,7 @@ Result<RecordedSteps> read_recorded_steps(const std::string& given) {
   std::string bytes(size, '\0');
   file.read(bytes.data(), static_cast<std::streamsize>(size));
   if (!file) return Error{Error::Kind::kUnreadable, fmt::format("{}: {}", path.string(), std::strerror(errno))};
-  const bool by_folder = path.filename() == "steps.json" && path.has_parent_path();
+  const bool by_folder = path.filename() == kStepsOfFolder && path.has_parent_path();
   Result<RecordedSteps> steps = parse_recorded_steps(bytes, path.string());
   if (steps && by_folder && steps->job == "steps") steps->job = path.parent_path().filename().string();
   return steps;

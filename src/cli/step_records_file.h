@@ -24,6 +24,10 @@ struct RecordedSteps {
   std::vector<std::string> problems;
 };
 
+/// The files that are meant: those of step records that were kept in a folder (kept_records.h), in the order of time,
+/// where it holds any and no steps.json; else what was given.
+std::vector<std::string> step_record_files(const std::string& given);
+
 /// Reads a file of step records as eroica keeps them (record_log.h), or JSON with "step_seconds": one list of step
 /// times a rank, and perhaps "onset_step" (null: healthy throughout), "job" and "fetches" (lists as step_seconds). Of a
 /// folder: its steps.json. Errors: kNotFound, kUnreadable, kNotATrace.

@@ -1,15 +1,14 @@
 #include "cli/watched_job.h"
 
-#include <filesystem>
-#include <system_error>
 #include <utility>
 
-#include "cli/output.h"
+#include "base/clocks.h"
+#include "cli/kept_records.h"
 
 namespace eroica {
 
 WatchedJob::WatchedJob(JobFolder folder, WatchedJobOptions options)
-    : folder_(std::move(folder)), name_(std::move(options.watcher)) {
+    : folder_(std::move(folder)), name_(std::move(options.watcher)), keep_policy_(options.policy.keep) {
   options.report.job = folder_.note().job;
   options.report.keep_policy = options.policy.keep;
   options.report.results = folder_.traces() + "/results";
@@ -49,9 +48,8 @@ void WatchedJob::stop() {
 
 Status WatchedJob::keep_records(const std::string& folder) const {
   if (folder.empty() || summary().records == 0) return ok_status();
-  std::error_code error;
-  std::filesystem::create_directories(folder, error);  // what fails shows when it is written to
-  return write_file((std::filesystem::path(folder) / "records.steps").string(), watcher_->records());
+  const Result<std::string> kept = eroica::keep_records(folder, watcher_->records(), keep_policy_, unix_ns());
+  return kept ? ok_status() : Status(kept.error());
 }
 
 JobStatus WatchedJob::status() const {

@@ -47,6 +47,7 @@ class WatchedJob {
 
   JobFolder folder_;
   std::string name_;  // of the kind of watcher
+  KeepPolicy keep_policy_;
   std::unique_ptr<LiveReport> report_;
   std::unique_ptr<Watcher> watcher_;
   std::unique_ptr<ControlServer> control_;

@@ -1,6 +1,7 @@
 #include "steps/detector.h"
 
 #include <algorithm>
+#include <span>
 
 #include "base/robust.h"
 
@@ -141,14 +142,22 @@ void Detector::take(const JobStep& step, std::vector<DetectorEvent>& events) {
   maybe_baseline(events);
 }
 
+void Detector::ask_for_window(DetectorEvent& found, WindowBudget::Reason reason) {
+  const double step_s = std::max(step_seconds(), found.slow.level_ms * 1e-3);
+  const double wanted_s = window_length_s(step_s, found.slow.stall_spacing_s, policy_.window.length_s);
+  const WindowGrant grant = budget_.ask(now_ns_, found.unix_ns, reason, wanted_s);
+  found.denied = grant.denied;
+  found.window = grant.denied == WindowDenial::kNone;
+  found.window_s = grant.length_s;
+}
+
 void Detector::add_slow(const SlowFinding& finding, std::vector<DetectorEvent>& events) {
   is_slow_ = true;
   DetectorEvent found = event(DetectorEvent::Kind::kSlow);
   found.slow = finding;
   found.why = reasons(finding);
   const auto reason = finding.worse ? WindowBudget::Reason::kUrgent : WindowBudget::Reason::kAlarm;
-  found.denied = budget_.ask(now_ns_, found.unix_ns, reason);
-  found.window = found.denied == WindowDenial::kNone;
+  ask_for_window(found, reason);
   owes_window_ = !found.window && found.denied != WindowDenial::kJob;
   told_ = finding;
   events.push_back(std::move(found));
@@ -158,18 +167,17 @@ void Detector::add_blocked(std::vector<DetectorEvent>& events) {
   DetectorEvent found = event(DetectorEvent::Kind::kBlocked);
   found.blocked = blocked_.finding();
   found.why = reasons(found.blocked);
-  found.denied = budget_.ask(now_ns_, found.unix_ns, WindowBudget::Reason::kUrgent);
-  found.window = found.denied == WindowDenial::kNone;
+  ask_for_window(found, WindowBudget::Reason::kUrgent);
   events.push_back(std::move(found));
 }
 
 void Detector::maybe_owed_window(std::vector<DetectorEvent>& events) {
   if (!is_slow_ || !owes_window_) return;
   DetectorEvent found = event(DetectorEvent::Kind::kStillSlow);
-  if (budget_.ask(now_ns_, found.unix_ns, WindowBudget::Reason::kAlarm) != WindowDenial::kNone) return;
-  owes_window_ = false;
-  found.window = true;
   found.slow = told_;
+  ask_for_window(found, WindowBudget::Reason::kAlarm);
+  if (!found.window) return;
+  owes_window_ = false;
   found.why = reasons(told_);
   events.push_back(std::move(found));
 }
@@ -180,8 +188,8 @@ void Detector::maybe_baseline(std::vector<DetectorEvent>& events) {
   if (slow_.healthy_steps() < baseline.after_steps) return;
   if (baselines_ > 0 && now_ns_ - baseline_ns_ < nanoseconds(baseline.spacing_s)) return;
   DetectorEvent found = event(DetectorEvent::Kind::kBaseline);
-  if (budget_.ask(now_ns_, found.unix_ns, WindowBudget::Reason::kBaseline) != WindowDenial::kNone) return;
-  found.window = true;
+  ask_for_window(found, WindowBudget::Reason::kBaseline);
+  if (!found.window) return;
   ++baselines_;
   baseline_ns_ = now_ns_;
   events.push_back(std::move(found));
@@ -192,6 +200,14 @@ void Detector::tick(int64_t now_ns, std::vector<DetectorEvent>& events) {
   const BlockedDetector::Change change = blocked_.tick(series_.ranks(), now_ns_);
   if (change == BlockedDetector::Change::kBlocked) add_blocked(events);
   if (change == BlockedDetector::Change::kRecovered) events.push_back(event(DetectorEvent::Kind::kUnblocked));
+}
+
+double Detector::step_seconds() const {
+  std::vector<double> all;
+  for (const RankState& rank : series_.ranks()) {
+    if (!rank.left) all.push_back(rank.seconds);
+  }
+  return median_in_place(std::span(all));
 }
 
 std::vector<RankSkew> Detector::skew() const {

@@ -37,6 +37,7 @@ struct DetectorEvent {
   SlowFinding slow;
   BlockedFinding blocked;
   bool window = false;  ///< one should be taken now
+  double window_s = 0;  ///< as long as this
   WindowDenial denied = WindowDenial::kNone;
   std::vector<DetectorReason> why;
 };
@@ -62,6 +63,8 @@ class Detector {
   void observe(const StepRecord& record, int64_t now_ns, std::vector<DetectorEvent>& events);
   /// Time has passed; once a second will do.
   void tick(int64_t now_ns, std::vector<DetectorEvent>& events);
+  /// The window that was granted last is so long in the end; 0: it is not taken.
+  void window_is(double length_s) { budget_.correct_last(length_s); }
   /// Steps between these times, and in the policy's tail after them, are disturbed by us and no measure of the job.
   void mask(int64_t from_ns, int64_t to_ns);
   /// The rank ended, or left the job.
@@ -71,6 +74,8 @@ class Detector {
   [[nodiscard]] bool blocked() const { return blocked_.blocked(); }
   /// Median healthy step; 0 = not known yet.
   [[nodiscard]] double baseline_seconds() const { return slow_.baseline_seconds(); }
+  /// Of the middle rank: mean step over about the last 50; 0 = not known yet.
+  [[nodiscard]] double step_seconds() const;
   /// Every rank that takes part, in the order in which they came.
   [[nodiscard]] std::vector<RankSkew> skew() const;
   [[nodiscard]] const std::vector<RankState>& ranks() const { return series_.ranks(); }
@@ -83,6 +88,7 @@ class Detector {
   [[nodiscard]] bool masked(const JobStep& step) const;
   bool holds_evaluation(const JobStep& step);
   [[nodiscard]] DetectorEvent event(DetectorEvent::Kind kind) const;
+  void ask_for_window(DetectorEvent& found, WindowBudget::Reason reason);
   void add_slow(const SlowFinding& finding, std::vector<DetectorEvent>& events);
   void add_blocked(std::vector<DetectorEvent>& events);
 

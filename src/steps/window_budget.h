@@ -18,6 +18,16 @@ enum class WindowDenial : uint8_t {
 };
 std::string_view window_denial_name(WindowDenial denial);
 
+/// How long a window should be: about ten steps, and at most `most_s`. Where time is lost to stalls that lie so far
+/// apart, it has two of them in it for sure, or, where even `most_s` is too short for one, as much longer as one needs.
+/// `step_s`, `stall_spacing_s` ≤ 0: unknown.
+double window_length_s(double step_s, double stall_spacing_s, double most_s);
+
+struct WindowGrant {
+  WindowDenial denied = WindowDenial::kNone;
+  double length_s = 0;  ///< where it is granted
+};
+
 /// Grants windows within a policy's bounds.
 class WindowBudget {
  public:
@@ -29,8 +39,11 @@ class WindowBudget {
     kAlarm,
     kUrgent,  ///< needs no cooldown
   };
-  /// Asks for a window now; a granted one is spent.
-  WindowDenial ask(int64_t now_ns, int64_t unix_ns, Reason reason);
+  /// Asks for a window of `wanted_s` now; a granted one is spent. One that is longer than the policy's usual length is
+  /// granted shorter, down to that length, where the budget has no more.
+  WindowGrant ask(int64_t now_ns, int64_t unix_ns, Reason reason, double wanted_s);
+  /// The window that was granted last is so long in the end; 0: it is not taken.
+  void correct_last(double length_s);
   /// Profiled seconds within the hour before now.
   [[nodiscard]] double spent_s(int64_t now_ns) const;
 
@@ -40,8 +53,10 @@ class WindowBudget {
   bool job_is_eligible_;
   struct Granted {
     int64_t at_ns;
+    double length_s;
     bool baseline;
   };
+  [[nodiscard]] WindowDenial refusal(int64_t now_ns, int64_t unix_ns, Reason reason) const;
   std::deque<Granted> granted_;
 };
 

@@ -69,6 +69,7 @@ TEST(ProbeMessage, Hello) {
   EXPECT_EQ(hello.world_size, 4);
   EXPECT_EQ(hello.cuda, "");
   EXPECT_TRUE(hello.kineto_daemon);
+  EXPECT_EQ(hello.gpu, std::nullopt);
   EXPECT_EQ(hello.stack_signal, 44);
   EXPECT_EQ(hello.stack_file, "stacks-7-ab");
   EXPECT_THAT(hello.env, ElementsAre(std::pair<const std::string, std::string>{"OMP_NUM_THREADS", "1"}));
@@ -82,6 +83,8 @@ TEST(ProbeMessage, FieldsOfAWrongKindHaveTheirDefaults) {
   EXPECT_EQ(hello.world_size, -1);
   EXPECT_EQ(hello.stack_signal, -1);
   EXPECT_EQ(hello.stack_file, "");
+  EXPECT_EQ(decoded<HelloMessage>(2, R"({"rank": 1, "gpu": true})").gpu, true);
+  EXPECT_EQ(decoded<HelloMessage>(2, R"({"rank": 1, "gpu": 1})").gpu, std::nullopt);
   EXPECT_EQ(decoded<HelloMessage>(2, R"({"pid": 18446744073709551615, "capabilities": 3})").pid, -1);
 }
 
@@ -118,6 +121,9 @@ TEST(ProbeMessage, RepliesEdgesAndFarewells) {
   EXPECT_EQ(edge.read.groups[0].last_completed, 4);
   EXPECT_EQ(edge.read.groups[1].last_completed, -1);
   EXPECT_EQ(decoded<ByeMessage>(6, R"({"rank": 1, "exception": "ValueError", "line": -3})").line, 0);
+  EXPECT_EQ(decoded<ByeMessage>(6, R"({"rank": 1, "status": 3})").status, 3);
+  EXPECT_EQ(decoded<ByeMessage>(6, R"({"rank": 1, "status": 300})").status, std::nullopt);
+  EXPECT_EQ(decoded<ByeMessage>(6, R"({"rank": 1})").status, std::nullopt);
   EXPECT_EQ(decoded<OffMessage>(7, R"({"rank": 1, "reason": "errors"})").reason, "errors");
 }
 

@@ -142,10 +142,51 @@ TEST(RankExits, AStatusThatAHandlerOfSignalsChoseIsAsAsked) {
   ends.ends = {exited(1, 128 + SIGTERM, 0)};
   EXPECT_THAT(first_to_end(ends), IsEmpty());
   ends.ends = {exited(1, 1, 0)};
-  ends.ends[0].said_bye = true;
-  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "the program's own choice";
-  ends.ends[0].said_bye = false;
   EXPECT_THAT(first_to_end(ends), ElementsAre(1));
+}
+
+TEST(RankExits, AnExitThatTheProgramChoseIsToldWhereItLeftOthersBehind) {
+  RankExits ends;
+  ends.world_size = 2;
+  ends.ends = {exited(1, 1, 0)};
+  ends.ends[0].said_bye = true;
+  ends.going_on = {0};
+  EXPECT_THAT(first_to_end(ends), ElementsAre(1));
+  ends.going_on.clear();
+  ends.ends.push_back(killed(0, SIGTERM, 9));
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "perhaps all were about to";
+  ends.ends[1] = raised(0, "RuntimeError", kTorch, 9);
+  EXPECT_THAT(first_to_end(ends), ElementsAre(1));
+  ends.ends[0].wait_status = 0;
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "in order";
+}
+
+TEST(RankExits, OfEndsThatWereNoticedTogetherTheOneThatTellsIsTheFirst) {
+  RankExits ends;
+  ends.world_size = 3;
+  ends.ends = {killed(0, SIGTERM, 7), killed(1, SIGKILL, 7), killed(2, SIGTERM, 7)};
+  const Conclusion conclusion = conclude_ended(ends, {});
+  ASSERT_EQ(conclusion.diagnoses.size(), 1);
+  EXPECT_THAT(conclusion.diagnoses[0].ranks, ElementsAre(1));
+  EXPECT_EQ(conclusion.diagnoses[0].confidence, 0.8) << "their order is not known";
+  ends.ends[1].unix_ns += kMs;
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "somebody asked for it first";
+}
+
+TEST(RankExits, WhoEndedLongBeforeIsCountedAndHidesNobody) {
+  RankExits ends;
+  ends.world_size = 3;
+  ends.ended_before = {0};
+  ends.ends = {killed(2, SIGKILL, 0), raised(1, "RuntimeError", "/home/ann/train.py", 30)};
+  const Conclusion conclusion = conclude_ended(ends, {});
+  ASSERT_EQ(conclusion.diagnoses.size(), 1);
+  EXPECT_THAT(conclusion.diagnoses[0].ranks, ElementsAre(2));
+  EXPECT_THAT(conclusion.victims, ElementsAre(1));
+  EXPECT_THAT(conclusion.diagnoses[0].summary, HasSubstr("the first of those that were still training"));
+  ends.ends.erase(ends.ends.begin());
+  ends.ends[0].file = kTorch;
+  ends.world_size = 2;
+  EXPECT_THAT(first_to_end(ends), IsEmpty()) << "it may have waited for the one that had gone";
 }
 
 TEST(RankExits, APeersComplaintThatIsHeardFirstIsNoCause) {
@@ -222,6 +263,87 @@ TEST(EndWatch, TellsHowAProcessEndedThatIsNoChild) {
   kill(other, SIGKILL);
   waitpid(killed, nullptr, 0);
   waitpid(other, nullptr, 0);
+}
+
+constexpr int64_t kSecond = 1000 * kMs;
+constexpr pid_t kNobody = 99'999'990;  // beyond what the kernel numbers: it cannot be listened to
+
+ProcessState zombie(int status) {
+  ProcessState state;
+  state.letter = 'Z';
+  state.exit_code = status;
+  return state;
+}
+
+TEST(EndWatch, WhereEndsAreNotHeardOfTheProcessTellsHowItEnded) {
+  RankTable ranks;
+  EndWatch watch;
+  const LiveRank first = child(0, kNobody);
+  const LiveRank second = child(1, kNobody + 1);
+  watch.joined(first);
+  watch.joined(second);
+  EXPECT_FALSE(watch.hears(first));
+  watch.gone(second, zombie(SIGKILL), 1 * kSecond);
+  watch.gone(second, ProcessState(), 2 * kSecond);  // its parent has waited for it
+  watch.gone(first, zombie(SIGTERM), 2 * kSecond);
+  const auto told = watch.to_tell(ranks, false, 2 * kSecond);
+  ASSERT_TRUE(told) << "all have ended";
+  ASSERT_EQ(told->ends.size(), 2);
+  EXPECT_EQ(told->ends[0].rank, 1);
+  EXPECT_EQ(told->ends[0].unix_ns, 1 * kSecond) << "when it was first seen";
+  EXPECT_EQ(told->ends[0].wait_status, SIGKILL);
+  EXPECT_THAT(first_to_end(*told), ElementsAre(1));
+}
+
+TEST(EndWatch, AnOrderlyEndLongBeforeKeepsNoLaterOneFromBeingTold) {
+  RankTable ranks;
+  EndWatch watch;
+  const LiveRank early = child(0, kNobody);
+  const LiveRank killed = child(1, kNobody + 1);
+  const LiveRank other = child(2, kNobody + 2);
+  for (const LiveRank& rank : {early, killed, other}) watch.joined(rank);
+  watch.said_bye(early, {}, 0);
+  watch.gone(early, zombie(0), 0);
+  EXPECT_FALSE(watch.to_tell(ranks, false, 20 * kSecond));
+  watch.gone(killed, zombie(SIGKILL), 60 * kSecond);
+  EXPECT_FALSE(watch.to_tell(ranks, false, 61 * kSecond)) << "others may follow";
+  const auto told = watch.to_tell(ranks, false, 66 * kSecond);
+  ASSERT_TRUE(told);
+  EXPECT_THAT(first_to_end(*told), ElementsAre(1));
+  EXPECT_THAT(told->ended_before, ElementsAre(0));
+  EXPECT_THAT(told->going_on, ElementsAre(2));
+}
+
+TEST(EndWatch, AnEndThatAccusesNobodyDoesNotUseUpWhatIsToBeTold) {
+  RankTable ranks;
+  EndWatch watch;
+  const LiveRank unknown = child(0, kNobody);
+  const LiveRank killed = child(1, kNobody + 1);
+  const LiveRank other = child(2, kNobody + 2);
+  for (const LiveRank& rank : {unknown, killed, other}) watch.joined(rank);
+  watch.gone(unknown, zombie(SIGTERM), 0);
+  EXPECT_FALSE(watch.to_tell(ranks, false, 6 * kSecond)) << "somebody asked for it";
+  watch.gone(killed, zombie(SIGSEGV), 30 * kSecond);
+  const auto told = watch.to_tell(ranks, false, 36 * kSecond);
+  ASSERT_TRUE(told);
+  EXPECT_THAT(first_to_end(*told), ElementsAre(1));
+}
+
+TEST(EndWatch, AChildOfMultiprocessingTellsItsStatusWhereTheKernelDoesNot) {
+  RankTable ranks;
+  EndWatch watch;
+  const LiveRank left = child(0, kNobody);
+  const LiveRank other = child(1, kNobody + 1);
+  watch.joined(left);
+  watch.joined(other);
+  ByeMessage bye;
+  bye.status = 1;
+  watch.said_bye(left, bye, 0);
+  watch.gone(left, ProcessState(), kSecond);
+  const auto told = watch.to_tell(ranks, false, 6 * kSecond);
+  ASSERT_TRUE(told);
+  EXPECT_EQ(in_words(told->ends.at(0)), "exited with status 1");
+  EXPECT_THAT(first_to_end(*told), ElementsAre(0));
 }
 
 }  // namespace

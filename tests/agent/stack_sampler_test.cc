@@ -36,11 +36,11 @@ class StackSamplerTest : public ::testing::Test {
   }
 
   /// Of a window that has just been.
-  StackSampler::Outcome sampled(const std::string& py_spy) const {
+  StackSampler::Outcome sampled(const std::string& py_spy, int64_t most_bytes = StackSampler::kMostBytes) const {
     WindowPlan plan;
     plan.end_unix_ns = unix_ns();
     plan.start_unix_ns = plan.end_unix_ns - 1'000'000;
-    StackSampler sampler(folder_, plan, {{3, getpid(), py_spy}});
+    StackSampler sampler(folder_, plan, {{3, getpid(), py_spy}}, most_bytes);
     const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (!sampler.done() && std::chrono::steady_clock::now() < deadline) usleep(1000);
     return sampler.finish();
@@ -65,6 +65,12 @@ TEST_F(StackSamplerTest, WhatWasSampledIsATrace) {
   EXPECT_THAT(text, HasSubstr("a.py(5): main"));
   EXPECT_FALSE(fs::exists(folder_ + "/py-spy-3"));
   EXPECT_FALSE(fs::exists(folder_ + "/py-spy-errors-3"));
+}
+
+TEST_F(StackSamplerTest, OfMoreThanIsReadTheBeginningIsKeptAndThatIsTold) {
+  const StackSampler::Outcome outcome = sampled(program(kWrite), 150);
+  EXPECT_THAT(outcome.files, ElementsAre(std::pair<const int32_t, std::string>{3, "stacks-3.json"}));
+  EXPECT_THAT(outcome.notes, ElementsAre(HasSubstr("rank 3: of the 0.0 MB that py-spy wrote the first 0.0 are read")));
 }
 
 TEST_F(StackSamplerTest, WhyThereIsNothingIsTold) {

@@ -127,6 +127,17 @@ TEST_F(WindowRunnerTest, ShapesOnlyWhereNoDeviceTellsHowMuchWorkThereIs) {
   }
 }
 
+TEST_F(WindowRunnerTest, ATorchForGpusOnAHostWithoutTellsShapesToo) {
+  for (const int32_t rank : {0, 1}) ranks_.by_rank(rank)->hello.cuda = "12.4";
+  ranks_.by_rank(0)->hello.gpu = false;
+  ranks_.by_rank(1)->hello.gpu = true;
+  WindowRunner runner = this->runner(PythonStacks::kTrace);
+  std::optional<WindowTaken> taken;
+  const std::vector<std::string> told = take(runner, 1000, taken);
+  EXPECT_THAT(told[0], HasSubstr("PROFILE_REPORT_INPUT_SHAPES=true\n"));
+  EXPECT_THAT(told[1], HasSubstr("PROFILE_REPORT_INPUT_SHAPES=false\n"));
+}
+
 TEST_F(WindowRunnerTest, ARankThatWroteTooMuchGetsAShorterWindow) {
   WindowRunner runner = this->runner(PythonStacks::kOff, 100);
   std::optional<WindowTaken> taken;

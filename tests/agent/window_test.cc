@@ -11,22 +11,6 @@ constexpr int64_t kBegin = 1'700'000'000 * kSecond;
 
 Window window_of(const std::vector<int32_t>& ranks) { return {plan_window("w", kBegin, 3), ranks}; }
 
-TEST(Window, LengthIsAboutTenSteps) {
-  EXPECT_DOUBLE_EQ(window_length_s(0.1, 0, 10), 3);
-  EXPECT_DOUBLE_EQ(window_length_s(0.5, 0, 10), 5);
-  EXPECT_DOUBLE_EQ(window_length_s(7, 0, 10), 10);
-  EXPECT_DOUBLE_EQ(window_length_s(0, 0, 10), 5);
-  EXPECT_DOUBLE_EQ(window_length_s(0.1, 0, 2), 2);
-}
-
-TEST(Window, SpansStallsThatLieApart) {
-  EXPECT_DOUBLE_EQ(window_length_s(0.1, 0.5, 10), 3);
-  EXPECT_DOUBLE_EQ(window_length_s(0.1, 2, 10), 5);
-  EXPECT_DOUBLE_EQ(window_length_s(0.1, 6, 10), 10) << "one of them for sure";
-  EXPECT_DOUBLE_EQ(window_length_s(0.1, 16, 10), 20) << "longer than usual, for one of them";
-  EXPECT_DOUBLE_EQ(window_length_s(0.1, 100, 10), 30);
-}
-
 TEST(Window, RanksHaveTimeToGetReady) {
   const Window window = window_of({0, 1});
   const WindowPlan& plan = window.plan();

@@ -3,6 +3,7 @@
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import tempfile
@@ -163,6 +164,19 @@ def test_every_option_is_in_the_completions_and_the_manual(eroica, command):
 def test_bash_completion_completes(eroica):
     script = f"source {ROOT}/completions/eroica.bash; COMP_WORDS=(eroica analyze --for); COMP_CWORD=2; _eroica; echo ${{COMPREPLY[@]}}"
     assert subprocess.run(["bash", "-c", script], capture_output=True, text=True, check=True).stdout == "--format\n"
+
+
+@pytest.mark.skipif(shutil.which("fish") is None, reason="no fish")
+def test_fish_completion_completes():
+    def offered(line):
+        script = f"source {ROOT}/completions/eroica.fish; complete -C '{line}'"
+        done = subprocess.run(["fish", "--no-config", "-c", script], capture_output=True, text=True, check=True)
+        return {offer.split("\t")[0] for offer in done.stdout.splitlines()}
+
+    assert {"analyze", "run", "trigger", "version"} <= offered("eroica ")
+    assert offered("eroica analyze --for") == {"--format"}
+    assert offered("eroica env --format ") == {"sh", "plain", "json"}
+    assert "--watch-only" in offered("eroica run --") and "--wait" not in offered("eroica run --")
 
 
 def test_output_is_whole_or_not_at_all(eroica, job, tmp_path):

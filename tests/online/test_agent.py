@@ -71,9 +71,9 @@ class Place:
     def log(self):
         return "\n".join(process.log.read_text() for process in self.processes)
 
-    def until(self, condition, what):
+    def until(self, condition, what, job_fails=False):
         def met():
-            assert " FAILED\n" not in self.log(), self.log()
+            assert job_fails or " FAILED\n" not in self.log(), self.log()
             return condition()
 
         return until(met, what, self.log, DEADLINE_S)
@@ -214,6 +214,55 @@ def processes_of(place, job):
         except OSError:
             pass
     return found
+
+
+def pid_of_rank(place, job, rank):
+    (pid,) = [pid for pid in processes_of(place, job)
+              if b"RANK=%d" % rank in Path("/proc/%d/environ" % pid).read_bytes().split(b"\0")]
+    return pid
+
+
+def test_a_rank_that_is_killed_under_an_agent(place):
+    agent = place.agent()
+    job = place.attached()
+    place.has_steps()
+    os.kill(pid_of_rank(place, "job7", 1), signal.SIGKILL)
+    place.until(place.documents, "a diagnosis", job_fails=True)
+    assert job.wait(timeout=DEADLINE_S) != 0
+    place.until(lambda: "job7: has ended" in agent.log.read_text(), "the job's end", job_fails=True)
+    (document,) = place.documents()
+    (diagnosis,) = document["diagnoses"]
+    assert (diagnosis["cause"], diagnosis["ranks"]) == ("blocked.process_dead", [1])
+    assert "killed by signal 9 (SIGKILL)" in diagnosis["summary"]
+
+
+# Other numbers of processes, another network, other mounts: what remains in common is the job's folder.
+CONTAINER = ["unshare", "--pid", "--fork", "--kill-child", "--mount", "--mount-proc", "--net", "--uts", "sh", "-c",
+             'hostname box && ip link set lo up && exec "$@"', "sh"]
+
+
+@needs_root
+def test_ranks_in_a_container(place):
+    if subprocess.run([*CONTAINER, "true"], capture_output=True).returncode != 0:
+        pytest.skip("no namespaces can be made here")
+    agent = place.agent()
+    variables = place.eroica("env", "--job", "job7", "--format", "plain").stdout.split("\n")
+    inside = [*variables[:-1], "GLOO_SOCKET_IFNAME=lo"]
+    launcher = [*place.train[:3], "--local-addr", "127.0.0.1", *place.train[3:]]
+    job = place.start(*CONTAINER, "env", *inside, *launcher)
+    status = place.has_steps()
+    names = glob.glob(status["folder"] + "/probe-*")
+    assert names and all(int(name.split("-")[-2]) < 1000 for name in names), "numbers of the container"
+    document = place.trigger()
+    assert "from inside" not in agent.log.read_text()
+    assert document["coverage"]["hosts_seen"] == 1
+    # Its process is looked at by the number that it has here.
+    os.kill(pid_of_rank(place, "job7", 1), signal.SIGKILL)
+    place.until(lambda: len(place.documents()) > 1, "a diagnosis", job_fails=True)
+    (diagnosis,) = place.documents()[-1]["diagnoses"]
+    assert (diagnosis["cause"], diagnosis["ranks"]) == ("blocked.process_dead", [1])
+    assert "killed by signal 9 (SIGKILL)" in diagnosis["summary"]
+    assert job.wait(timeout=DEADLINE_S) != 0
 
 
 def test_two_jobs_and_one_that_comes_back(place):

@@ -224,6 +224,24 @@ def test_stack_signal_that_somebody_uses_is_left_alone(start_job, agent, folder)
     job.finish()
 
 
+def test_hello_tells_of_a_gpu_once_it_is_used(start_job, agent, folder):
+    program = """
+    import sys, types, torch
+    used = []
+    sys.modules["torch.cuda"] = types.SimpleNamespace(is_initialized=lambda: bool(used))
+    optimizer = torch.optim.SGD()
+    sys.stdin.readline()
+    used.append("a kernel")
+    optimizer.step()
+    sys.stdin.readline()
+    """
+    job = start_job(program, folder, RANK)
+    assert agent.expect(HELLO)["gpu"] is False
+    job.go_on()
+    agent.expect(HELLO, lambda hello: hello["gpu"] is True)
+    job.finish()
+
+
 def test_bye_tells_of_an_exception(start_job, agent, folder):
     program = """
     import torch
@@ -239,6 +257,40 @@ def test_bye_tells_of_an_exception(start_job, agent, folder):
     assert (bye["kind"], bye["exception"], bye["steps"]) == ("exception", "ValueError", 1)
     assert (os.path.basename(bye["file"]), bye["line"]) == ("train.py", 5)
     assert "secret" not in str(bye.fields)
+
+
+def test_bye_of_a_spawned_rank_tells_how_it_ends(start_job, agent, folder):
+    program = """
+    import multiprocessing, sys, torch
+    def work(rank):
+        torch.distributed.init_process_group(rank=rank, world_size=4)
+        torch.optim.SGD().step()
+        if rank == 1:
+            sys.exit(3)
+        if rank == 2:
+            raise ValueError("secret words")
+        if rank == 3:
+            try:
+                {}["secret words"]
+            except Exception:  # as torch.multiprocessing.spawn does
+                sys.exit(1)
+    if __name__ == "__main__":
+        context = multiprocessing.get_context("METHOD")
+        workers = [context.Process(target=work, args=(rank,)) for rank in range(4)]
+        [worker.start() for worker in workers]
+        [worker.join() for worker in workers]
+    """
+    for method in ("fork", "spawn"):
+        job = start_job(program.replace("METHOD", method), folder)
+        agent.expect(BYE, lambda bye: bye["pid"] == job.pid)
+        job.finish()
+        byes = {bye["rank"]: bye for bye in agent.drain() if bye.kind == BYE}
+        told = {rank: (bye["kind"], bye.fields.get("exception"), bye.fields.get("status")) for rank, bye in byes.items()}
+        assert told == {None: ("exit", None, None), 0: ("exit", None, 0), 1: ("exit", None, 3),
+                        2: ("exception", "ValueError", 1), 3: ("exception", "KeyError", 1)}, method
+        assert byes[2]["line"] == 9 and byes[3]["line"] == 12
+        assert "secret" not in str([bye.fields for bye in byes.values()])
+        agent.seen.clear()
 
 
 def test_exit_is_prompt_and_quiet_without_an_agent(start_job, folder):

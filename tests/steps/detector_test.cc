@@ -154,6 +154,25 @@ TEST(Detector, WindowsKeepTheirDistanceAndTheirBudget) {
   EXPECT_GE(listener.heard().count(Kind::kSlow), 5);
 }
 
+TEST(Detector, AWindowThatSpansStallsIsAskedForAndChargedAsLongAsItIs) {
+  Policy policy;
+  policy.baseline.count = 0;
+  policy.window.length_s = 10;
+  policy.window.budget_s_per_hour = 30;
+  policy.window.cooldown_s = 0;
+  Listener listener(policy);
+  healthy(listener, 300, 1, 1);
+  for (int k = 0; k < 400; ++k) listener.step(k % 16 == 0 ? 4 : 1);  // 19 s apart
+  const DetectorEvent* slow = listener.heard().first(Kind::kSlow);
+  ASSERT_NE(slow, nullptr);
+  ASSERT_TRUE(slow->window);
+  EXPECT_GT(slow->window_s, 15);
+  for (int k = 0; k < 100; ++k) listener.step(2);
+  double profiled_s = 0;
+  for (const DetectorEvent& event : listener.heard().events) profiled_s += event.window_s;
+  EXPECT_LE(profiled_s, 30);
+}
+
 TEST(Detector, AWindowThatWasDeniedIsTakenLater) {
   Policy policy;
   policy.baseline.count = 0;
