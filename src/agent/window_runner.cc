@@ -50,6 +50,11 @@ std::string machine_name() {
   return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
 }
 
+GpuVendor gpus_of(const HelloMessage& hello) {
+  if (!hello.hip.empty()) return GpuVendor::kAmd;
+  return hello.cuda.empty() ? GpuVendor::kNone : GpuVendor::kNvidia;
+}
+
 /// The ranks of this window, for whoever reads this machine's counters.
 SampledJob sampled_job(const RankTable& ranks, const std::vector<int32_t>& present) {
   SampledJob job{machine_name(), {}, getpid()};
@@ -62,7 +67,7 @@ SampledJob sampled_job(const RankTable& ranks, const std::vector<int32_t>& prese
                          .pid = rank.pid,
                          .host = rank.hello.host,
                          .local_rank = rank.hello.local_rank,
-                         .on_gpu = rank.hello.on_gpu(),
+                         .gpus = gpus_of(rank.hello),
                          .visible_devices = std::move(visible)});
   }
   return job;
