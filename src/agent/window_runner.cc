@@ -17,6 +17,7 @@
 
 #include "agent/live_bundle.h"
 #include "agent/nccl_ring.h"
+#include "agent/nccl_ring_reader.h"
 #include "base/rank_list.h"
 
 namespace eroica {
@@ -73,6 +74,15 @@ SampledJob sampled_job(const RankTable& ranks, const std::vector<int32_t>& prese
   return job;
 }
 
+/// Those of the window that are still there.
+std::vector<NcclRank> nccl_ranks(const RankTable& ranks, const Window& window) {
+  std::vector<NcclRank> found;
+  for (const auto& [number, rank] : ranks.all()) {
+    if (window.ranks().contains(number)) found.push_back({number, rank.name.substr(0, rank.name.find('-'))});
+  }
+  return found;
+}
+
 bool write_text(const std::string& path, const std::string& text) {
   std::ofstream file(path, std::ios::binary | std::ios::trunc);
   file << text;
@@ -113,8 +123,8 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
   if (gpus_.counters.empty()) gpus_ = gpu_feeds(policy_.gpus);
   sampler_ = std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples),
                                              gpus_);
-  for (const std::string& owner : nccl_plugins_in(sockets_)) {
-    (void)probes_->send(nccl_socket_in(sockets_, owner), encode_nccl_request(plan.start_unix_ns, plan.end_unix_ns));
+  for (const std::string& plugin : nccl_plugins_of(sockets_, nccl_ranks(ranks, *window_))) {
+    (void)probes_->send(nccl_socket_in(sockets_, plugin), encode_nccl_request(plan.start_unix_ns, plan.end_unix_ns));
   }
   begin_sampling_stacks(ranks, present);
   for (const int32_t number : present) {
@@ -238,29 +248,6 @@ void WindowRunner::look_for_hot_ranks() {
   }
 }
 
-std::map<int32_t, std::string> WindowRunner::write_nccl_windows() {
-  std::map<int32_t, std::string> files;
-  for (const std::string& owner : nccl_plugins_in(sockets_)) {
-    const std::optional<NcclWindow> window = read_nccl_ring(nccl_ring_in(sockets_, owner));
-    if (!window || window->records.empty() || window->rank < 0 || window->rank > INT32_MAX) continue;
-    const int64_t begin_ns = window_->plan().start_unix_ns;
-    const bool is_this = std::ranges::any_of(
-        window->records, [&](const nccl::Record& record) { return record.start_unix_ns >= begin_ns; });
-    const auto rank = static_cast<int32_t>(window->rank);
-    const std::string name = fmt::format("nccl-rank{}.json", rank);
-    if (!is_this || !window_->ranks().contains(rank) || files.contains(rank)) continue;
-    if (!write_text(fmt::format("{}/{}", folder_, name), nccl_trace_json(*window, rank))) {
-      notes_.push_back(name + " cannot be written");
-      continue;
-    }
-    files.emplace(rank, name);
-    if (window->lost + window->damaged > 0) {
-      notes_.push_back(fmt::format("of rank {}, {} events of NCCL were lost", rank, window->lost + window->damaged));
-    }
-  }
-  return files;
-}
-
 /// What ranks wrote tells what they will write, but for those that are profiled in another way from now on.
 void WindowRunner::learn_rates() {
   const double length_s = static_cast<double>(window_->plan().end_unix_ns - window_->plan().start_unix_ns) * 1e-9;
@@ -289,11 +276,13 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
   StackSampler::Outcome stacks = stack_sampler_ ? stack_sampler_->finish() : StackSampler::Outcome();
   stack_sampler_.reset();
   notes_.insert(notes_.end(), stacks.notes.begin(), stacks.notes.end());
-  const std::map<int32_t, std::string> nccl = write_nccl_windows();
+  const NcclRingReader::Outcome nccl = nccl_reader_->finish();
+  nccl_reader_.reset();
+  notes_.insert(notes_.end(), nccl.notes.begin(), nccl.notes.end());
   for (const auto& [number, state] : window_->ranks()) {
     LiveBundle::Rank entry;
     entry.rank = number;
-    if (const auto found = nccl.find(number); found != nccl.end()) entry.nccl = found->second;
+    if (const auto found = nccl.files.find(number); found != nccl.files.end()) entry.nccl = found->second;
     if (const auto found = stacks.files.find(number); found != stacks.files.end()) entry.stacks = found->second;
     if (state.phase == RankPhase::kWritten) {
       entry.trace = state.path.substr(folder_.size() + 1);
@@ -328,7 +317,12 @@ std::optional<WindowTaken> WindowRunner::tick(const RankTable& ranks, int64_t no
     look_for_files(now_unix_ns);
   }
   window_->tick(now_unix_ns);
-  if (!window_->done() || (stack_sampler_ && !stack_sampler_->done())) return std::nullopt;
+  if (!window_->done()) return std::nullopt;
+  if (!nccl_reader_) {
+    nccl_reader_ =
+        std::make_unique<NcclRingReader>(sockets_, folder_, nccl_ranks(ranks, *window_), window_->plan().start_unix_ns);
+  }
+  if (!nccl_reader_->done() || (stack_sampler_ && !stack_sampler_->done())) return std::nullopt;
   learn_rates();
   look_for_hot_ranks();
   write_bundle(ranks);
