@@ -117,6 +117,7 @@ class Gpus : public SampleSource {
     for (const auto& [rank, gpu] : assign_gpus(gpus, feed_->vendor(), job_, same_pids_)) {
       used.insert(gpu);
       found_[rank] = {gpus[gpu].identity.index, gpus[gpu].identity.model};
+      places_.bus_of_rank[rank] = gpus[gpu].identity.bus_id;
       const auto found = std::ranges::find(job_.ranks, rank, &SampledRank::rank);
       entities_[gpu].insert(fmt::format("host {}/gpu {}", found->host, feed_->gpus().at(gpu).index));
     }
