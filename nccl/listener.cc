@@ -14,8 +14,8 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <ctime>
 #include <new>
+#include <optional>
 
 #include "nccl_abi.h"
 
@@ -27,10 +27,25 @@ constexpr int64_t kMostWindowNs = 700'000'000'000;
 constexpr int64_t kLateNs = 500'000'000;  // for what began in the window and ends after it
 constexpr size_t kStackBytes = size_t{256} * 1024;
 
-int64_t unix_ns() {
-  timespec time{};
-  clock_gettime(CLOCK_REALTIME, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+/// A window that was asked for, on the monotonic clock: a step of the system's clock moves nothing.
+struct Window {
+  int64_t start_ns = 0;
+  int64_t end_ns = 0;  // 0: there is none
+  int64_t unix_minus_monotonic_ns = 0;
+  bool is_begun = false;  // its events are told
+  bool is_over = false;   // they are told no longer, but may end
+};
+
+/// nullopt: it is no order, or its end has passed.
+std::optional<Window> window_of(const Request& asked) {
+  const bool is_order = asked.magic == kMagic && asked.start_unix_ns > 0 && asked.end_unix_ns > asked.start_unix_ns &&
+                        asked.end_unix_ns - asked.start_unix_ns < kMostWindowNs;
+  const int64_t offset_ns = clock_ns(CLOCK_REALTIME) - clock_ns(CLOCK_MONOTONIC);
+  const bool is_late = asked.end_unix_ns - offset_ns <= clock_ns(CLOCK_MONOTONIC);
+  if (!is_order || is_late) return std::nullopt;
+  return Window{.start_ns = asked.start_unix_ns - offset_ns,
+                .end_ns = asked.end_unix_ns - offset_ns,
+                .unix_minus_monotonic_ns = offset_ns};
 }
 
 std::string text_of(const char* variable) {
@@ -161,44 +176,39 @@ void* Listener::run(void* self) {
 }
 
 void Listener::listen() {
-  Request window;         // start 0: none
-  bool is_begun = false;  // its events are told
-  bool is_over = false;   // they are told no longer, but may end
+  Window window;
   while (true) {
-    const int64_t due_ns = window.start_unix_ns == 0 ? 0
-                           : !is_begun               ? window.start_unix_ns
-                           : !is_over                ? window.end_unix_ns
-                                                     : window.end_unix_ns + kLateNs;
-    const int64_t left_ns = due_ns - unix_ns();
-    const int timeout_ms = due_ns == 0 ? -1 : static_cast<int>(std::clamp<int64_t>(left_ns / 1'000'000 + 1, 0, 60'000));
+    const int64_t due_ns = !window.is_begun  ? window.start_ns
+                           : !window.is_over ? window.end_ns
+                                             : window.end_ns + kLateNs;
+    const int64_t left_ns = due_ns - clock_ns(CLOCK_MONOTONIC);
+    const int timeout_ms =
+        window.end_ns == 0 ? -1 : static_cast<int>(std::clamp<int64_t>(left_ns / 1'000'000 + 1, 0, 60'000));
     pollfd waiting{.fd = socket_, .events = POLLIN, .revents = 0};
     const int ready = poll(&waiting, 1, timeout_ms);
     if (ready < 0 && errno != EINTR) break;
-    Request asked;
     if (ready > 0) {
+      Request asked;
       const ssize_t got = recv(socket_, &asked, sizeof asked, MSG_DONTWAIT | MSG_TRUNC);
       if (got < 0 && errno != EAGAIN && errno != EINTR) break;
-      const bool is_order = got == sizeof asked && asked.magic == kMagic && asked.start_unix_ns > 0 &&
-                            asked.end_unix_ns > asked.start_unix_ns;
-      if (is_order && asked.end_unix_ns - asked.start_unix_ns < kMostWindowNs && asked.end_unix_ns > unix_ns()) {
+      if (const auto ordered = got == sizeof asked ? window_of(asked) : std::nullopt) {
         set_masks(0);
         recorder()->end();
-        window = asked;
-        is_begun = is_over = false;
+        window = *ordered;
       }
     }
-    const int64_t now_ns = unix_ns();
-    if (window.start_unix_ns == 0) continue;
-    if (!is_begun && now_ns >= window.start_unix_ns) {
-      recorder()->begin();
+    if (window.end_ns == 0) continue;
+    const int64_t now_ns = clock_ns(CLOCK_MONOTONIC);
+    if (!window.is_begun && now_ns >= window.start_ns) {
+      recorder()->begin(window.unix_minus_monotonic_ns);
       set_masks(kEvents);
-      is_begun = true;
+      window.is_begun = true;
     }
-    if (is_begun && !is_over && now_ns >= window.end_unix_ns) {
+    if (window.is_begun && !window.is_over && now_ns >= window.end_ns) {
       set_masks(0);
-      is_over = true;
+      window.is_over = true;
     }
-    if (is_over && now_ns >= window.end_unix_ns + kLateNs) {
+    if (window.is_over && now_ns >= window.end_ns + kLateNs) {
       recorder()->end();
       window = {};
     }

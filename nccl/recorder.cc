@@ -3,7 +3,6 @@
 #include <sched.h>
 
 #include <cstring>
-#include <ctime>
 
 namespace eroica::nccl {
 namespace {
@@ -14,12 +13,6 @@ constexpr int kPoolBit = 15;
 constexpr int kGenerationBits = 16;
 constexpr int kMostTries = 64;  // for a slot, or for one that another thread holds
 constexpr int kMostYields = 10'000;
-
-int64_t now_ns(clockid_t clock) {
-  timespec time{};
-  clock_gettime(clock, &time);
-  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
-}
 
 template <size_t Room>
 void copy_text(std::array<char, Room>& into, const char* text) {
@@ -33,6 +26,12 @@ const char* without_front(const char* datatype) {
 }
 
 }  // namespace
+
+int64_t clock_ns(clockid_t clock) {
+  timespec time{};
+  clock_gettime(clock, &time);
+  return static_cast<int64_t>(time.tv_sec) * 1'000'000'000 + time.tv_nsec;
+}
 
 void Recorder::use(void* ring, int64_t rank, int64_t pid) {
   ring_ = ring;
@@ -62,7 +61,7 @@ void Recorder::leave(Communicator* communicator) {
   if (communicator != nullptr) std::atomic_ref(communicator->is_open).store(0);
 }
 
-void Recorder::begin() {
+void Recorder::begin(int64_t unix_minus_monotonic_ns) {
   recording_.store(false);
   // Who writes into the last window's records has nearly done.
   for (int i = 0; writers_.load() != 0; ++i) {
@@ -73,6 +72,7 @@ void Recorder::begin() {
   std::atomic_ref(header()->epoch).store(epoch);
   std::atomic_ref(header()->lost).store(0);
   std::atomic_ref(header()->taken).store(0);
+  unix_minus_monotonic_ns_.store(unix_minus_monotonic_ns);
   epoch_.store(epoch);
   recording_.store(true);
 }
@@ -92,7 +92,7 @@ Recorder::Slot* Recorder::take_slot(size_t pool, void*& handle) {
       continue;
     }
     slot.epoch.store(epoch, std::memory_order_relaxed);
-    handle = reinterpret_cast<void*>(generation << kGenerationBits | pool << kPoolBit | index);
+    handle = handle_of(generation << kGenerationBits | pool << kPoolBit | index);
     return &slot;
   }
   return nullptr;
@@ -113,6 +113,7 @@ Recorder::Slot* Recorder::hold(void* handle, uint64_t& state, bool also_done) {
       return &slot;
     }
   }
+  count_lost();
   return nullptr;
 }
 
@@ -149,8 +150,8 @@ void* Recorder::start(const Communicator* communicator, const Event& event) {
   copy_text(record.protocol, event.protocol);
   slot->device_start_ns = event.device_start_ns;
   slot->device_stop_ns = 0;
-  record.start_unix_ns = now_ns(CLOCK_REALTIME);
-  slot->start_ns = now_ns(CLOCK_MONOTONIC);
+  slot->start_ns = clock_ns(CLOCK_MONOTONIC);
+  record.start_unix_ns = slot->start_ns + unix_minus_monotonic_ns_.load(std::memory_order_relaxed);
   const uint64_t generation = reinterpret_cast<uint64_t>(handle) >> kGenerationBits;
   slot->state.store(generation << kDoingBits | kRuns, std::memory_order_release);
   return handle;
@@ -169,7 +170,7 @@ void Recorder::stop(void* handle) {
   Slot* slot = hold(handle, state, false);
   if (slot == nullptr) return;
   Record& record = slot->record;
-  record.duration_ns = now_ns(CLOCK_MONOTONIC) - slot->start_ns;
+  record.duration_ns = clock_ns(CLOCK_MONOTONIC) - slot->start_ns;
   if (record.kind == Kind::kChannel) {
     const bool told = slot->device_start_ns > 0 && slot->device_stop_ns >= slot->device_start_ns;
     if (told) record.duration_ns = static_cast<int64_t>(slot->device_stop_ns - slot->device_start_ns);

@@ -2,12 +2,16 @@
 
 #include <array>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
+#include <ctime>
 
 #include "agent/nccl_ring_format.h"
 
 namespace eroica::nccl {
+
+int64_t clock_ns(clockid_t clock);
 
 /// What begins, as NCCL tells it. Texts may be absent.
 struct Event {
@@ -43,13 +47,13 @@ class Recorder {
   static void leave(Communicator* communicator);
 
   /// From now on events are taken; those of earlier windows that still go on are forgotten. Called by one thread, as is
-  /// end().
-  void begin();
+  /// end(). Records' times are those of the monotonic clock and this.
+  void begin(int64_t unix_minus_monotonic_ns);
   void end() { recording_.store(false, std::memory_order_release); }
   [[nodiscard]] bool recording() const { return recording_.load(std::memory_order_acquire); }
 
   /// The handle of no event: whatever is said of it does nothing.
-  static void* no_event() { return reinterpret_cast<void*>(kSlots); }
+  static void* no_event() { return handle_of(kSlots); }
   /// A handle; nullptr: not taken.
   void* start(const Communicator* communicator, const Event& event);
   /// The device's clock when a channel's kernel ended.
@@ -74,8 +78,10 @@ class Recorder {
     std::atomic<uint64_t> next = 0;
   };
 
+  static void* handle_of(uint64_t number) { return std::bit_cast<void*>(number); }
   Slot* take_slot(size_t pool, void*& handle);
-  /// Holds the slot of a handle that is doing one of these; nullptr: it is another's by now.
+  /// Holds the slot of a handle that is doing one of these; nullptr: it is another's by now, or another thread does not
+  /// let go of it, which is counted.
   Slot* hold(void* handle, uint64_t& state, bool also_done);
   void put(const Record& record, uint64_t epoch);
   void count_lost();
@@ -84,6 +90,7 @@ class Recorder {
   void* ring_ = nullptr;
   std::atomic<bool> recording_ = false;
   std::atomic<uint64_t> epoch_ = 0;
+  std::atomic<int64_t> unix_minus_monotonic_ns_ = 0;
   std::atomic<int> writers_ = 0;
   std::array<Pool, 2> pools_;  // collectives and the like; their parts
 };

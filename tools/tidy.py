@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Runs clang-tidy-16 over src/, passing over what has passed before.
+"""Runs clang-tidy-16 over src/ and nccl/, passing over what has passed before.
 
     tools/tidy.py BUILD_FOLDER [FILE...]
 
@@ -17,6 +17,7 @@ import sys
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
+FOLDERS = (ROOT / "src", ROOT / "nccl")
 CACHE = ROOT / "build" / "tidy"
 INCLUDE = re.compile(rb'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 
@@ -27,6 +28,7 @@ def own_files(path, seen):
         return seen
     seen.add(path)
     for name in INCLUDE.findall(path.read_bytes()):
+        own_files(path.parent / name.decode(), seen)
         own_files(ROOT / "src" / name.decode(), seen)
         own_files(ROOT / name.decode().replace(".pb.h", ".proto"), seen)
     return seen
@@ -60,7 +62,7 @@ def main():
     files = 0
     for entry in json.loads((build / "compile_commands.json").read_text()):
         path = Path(entry["file"])
-        if ROOT / "src" not in path.parents or (only and path not in only):
+        if not any(folder in path.parents for folder in FOLDERS) or (only and path not in only):
             continue
         files += 1
         stamp = CACHE / digest(path, entry["command"], base)

@@ -22,7 +22,8 @@ struct Header {
   int64_t pid = 0;         ///< as the process sees it
   uint64_t epoch = 0;      ///< windows so far
   uint64_t taken = 0;      ///< places that were wanted in this window, also beyond the last one
-  uint64_t lost = 0;       ///< events of this window that began while too many others went on
+  uint64_t lost = 0;       ///< events of this window that began while too many others went on, or of which a part is
+                           ///< missing since two threads told of them at once
   std::array<uint64_t, 2> spare{};
 };
 static_assert(sizeof(Header) == 64);

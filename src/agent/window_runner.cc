@@ -1,4 +1,5 @@
 #include "agent/window_runner.h"
+#include "agent/host_name.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -7,7 +8,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <array>
 #include <cerrno>
 #include <charconv>
 #include <fstream>
@@ -17,6 +17,7 @@
 
 #include "agent/live_bundle.h"
 #include "agent/nccl_ring.h"
+#include "agent/nccl_ring_reader.h"
 #include "base/rank_list.h"
 
 namespace eroica {
@@ -45,14 +46,14 @@ std::string path_of_rank(const std::string& folder, int32_t rank) {
   return fmt::format("{}/{}{}{}", folder, kFront, rank, kComplete);
 }
 
-std::string machine_name() {
-  std::array<char, 256> name{};
-  return gethostname(name.data(), name.size() - 1) == 0 ? name.data() : "";
+GpuVendor gpus_of(const HelloMessage& hello) {
+  if (!hello.hip.empty()) return GpuVendor::kAmd;
+  return hello.cuda.empty() ? GpuVendor::kNone : GpuVendor::kNvidia;
 }
 
 /// The ranks of this window, for whoever reads this machine's counters.
 SampledJob sampled_job(const RankTable& ranks, const std::vector<int32_t>& present) {
-  SampledJob job{machine_name(), {}, getpid()};
+  SampledJob job{this_host(), {}, getpid()};
   for (const int32_t number : present) {
     const LiveRank& rank = ranks.all().at(number);
     std::map<std::string, std::string> visible;
@@ -62,10 +63,19 @@ SampledJob sampled_job(const RankTable& ranks, const std::vector<int32_t>& prese
                          .pid = rank.pid,
                          .host = rank.hello.host,
                          .local_rank = rank.hello.local_rank,
-                         .on_gpu = rank.hello.can_use_gpu(),
+                         .gpus = gpus_of(rank.hello),
                          .visible_devices = std::move(visible)});
   }
   return job;
+}
+
+/// Those of the window that are still there.
+std::vector<NcclRank> nccl_ranks(const RankTable& ranks, const Window& window) {
+  std::vector<NcclRank> found;
+  for (const auto& [number, rank] : ranks.all()) {
+    if (window.ranks().contains(number)) found.push_back({number, rank.name.substr(0, rank.name.find('-'))});
+  }
+  return found;
 }
 
 bool write_text(const std::string& path, const std::string& text) {
@@ -108,8 +118,8 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
   if (gpus_.counters.empty()) gpus_ = gpu_feeds(policy_.gpus);
   sampler_ = std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples),
                                              gpus_);
-  for (const std::string& owner : nccl_plugins_in(sockets_)) {
-    (void)probes_->send(nccl_socket_in(sockets_, owner), encode_nccl_request(plan.start_unix_ns, plan.end_unix_ns));
+  for (const std::string& plugin : nccl_plugins_of(sockets_, nccl_ranks(ranks, *window_))) {
+    (void)probes_->send(nccl_socket_in(sockets_, plugin), encode_nccl_request(plan.start_unix_ns, plan.end_unix_ns));
   }
   begin_sampling_stacks(ranks, present);
   for (const int32_t number : present) {
@@ -232,29 +242,6 @@ void WindowRunner::look_for_hot_ranks() {
   }
 }
 
-std::map<int32_t, std::string> WindowRunner::write_nccl_windows() {
-  std::map<int32_t, std::string> files;
-  for (const std::string& owner : nccl_plugins_in(sockets_)) {
-    const std::optional<NcclWindow> window = read_nccl_ring(nccl_ring_in(sockets_, owner));
-    if (!window || window->records.empty() || window->rank < 0 || window->rank > INT32_MAX) continue;
-    const int64_t begin_ns = window_->plan().start_unix_ns;
-    const bool is_this = std::ranges::any_of(
-        window->records, [&](const nccl::Record& record) { return record.start_unix_ns >= begin_ns; });
-    const auto rank = static_cast<int32_t>(window->rank);
-    const std::string name = fmt::format("nccl-rank{}.json", rank);
-    if (!is_this || !window_->ranks().contains(rank) || files.contains(rank)) continue;
-    if (!write_text(fmt::format("{}/{}", folder_, name), nccl_trace_json(*window, rank))) {
-      notes_.push_back(name + " cannot be written");
-      continue;
-    }
-    files.emplace(rank, name);
-    if (window->lost + window->damaged > 0) {
-      notes_.push_back(fmt::format("of rank {}, {} events of NCCL were lost", rank, window->lost + window->damaged));
-    }
-  }
-  return files;
-}
-
 /// What ranks wrote tells what they will write, but for those that are profiled in another way from now on.
 void WindowRunner::learn_rates() {
   const double length_s = window_->plan().length_s();
@@ -271,7 +258,7 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
   bundle.start_unix_ns = plan.start_unix_ns;
   bundle.duration_ms = static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-6;
   bundle.groups = ranks.process_groups();
-  bundle.machine = machine_name();
+  bundle.machine = this_host();
   WindowSamples samples = sampler_->finish();
   sampler_.reset();
   if (samples.written) {
@@ -283,11 +270,13 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
   StackSampler::Outcome stacks = stack_sampler_ ? stack_sampler_->finish() : StackSampler::Outcome();
   stack_sampler_.reset();
   notes_.insert(notes_.end(), stacks.notes.begin(), stacks.notes.end());
-  const std::map<int32_t, std::string> nccl = write_nccl_windows();
+  const NcclRingReader::Outcome nccl = nccl_reader_->finish();
+  nccl_reader_.reset();
+  notes_.insert(notes_.end(), nccl.notes.begin(), nccl.notes.end());
   for (const auto& [number, state] : window_->ranks()) {
     LiveBundle::Rank entry;
     entry.rank = number;
-    if (const auto found = nccl.find(number); found != nccl.end()) entry.nccl = found->second;
+    if (const auto found = nccl.files.find(number); found != nccl.files.end()) entry.nccl = found->second;
     if (const auto found = stacks.files.find(number); found != stacks.files.end()) entry.stacks = found->second;
     if (state.phase == RankPhase::kWritten) {
       entry.trace = state.path.substr(folder_.size() + 1);
@@ -322,7 +311,12 @@ std::optional<WindowTaken> WindowRunner::tick(const RankTable& ranks, int64_t no
     look_for_files(now_unix_ns);
   }
   window_->tick(now_unix_ns);
-  if (!window_->done() || (stack_sampler_ && !stack_sampler_->done())) return std::nullopt;
+  if (!window_->done()) return std::nullopt;
+  if (!nccl_reader_) {
+    nccl_reader_ =
+        std::make_unique<NcclRingReader>(sockets_, folder_, nccl_ranks(ranks, *window_), window_->plan().start_unix_ns);
+  }
+  if (!nccl_reader_->done() || (stack_sampler_ && !stack_sampler_->done())) return std::nullopt;
   learn_rates();
   look_for_hot_ranks();
   write_bundle(ranks);

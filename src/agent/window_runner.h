@@ -9,6 +9,7 @@
 
 #include "agent/datagram_socket.h"
 #include "agent/fabric.h"
+#include "agent/nccl_ring_reader.h"
 #include "agent/rank_table.h"
 #include "agent/stack_sampler.h"
 #include "agent/watch_news.h"
@@ -59,8 +60,6 @@ class WindowRunner {
   void look_for_hot_ranks();
   void learn_rates();
   void write_bundle(const RankTable& ranks);
-  /// What NCCL told of the window: the names of the files, by rank.
-  std::map<int32_t, std::string> write_nccl_windows();
   void tell(const LiveRank& rank, const std::string& command);
 
   std::string job_;
@@ -75,6 +74,7 @@ class WindowRunner {
   GpuFeeds gpus_;  ///< empty before the first window; they stay, since starting them takes long
   std::unique_ptr<WindowSampler> sampler_;
   std::unique_ptr<StackSampler> stack_sampler_;  ///< nullptr: no rank is sampled
+  std::unique_ptr<NcclRingReader> nccl_reader_;  ///< nullptr: the window is not over
   std::string folder_;
   DetectorEvent cause_;
   bool told_rest_ = false;

@@ -8,6 +8,7 @@
 #include "agent/this_thread.h"
 #include "base/clocks.h"
 #include "sample/host_sampler.h"
+#include "sample/perf_switches.h"
 
 namespace eroica {
 namespace {
@@ -18,12 +19,24 @@ constexpr int kNice = 5;
 constexpr size_t kMostForeign = 3;
 constexpr double kLeastForeignCores = 0.2;
 constexpr double kMuchCost = 0.03;
+constexpr double kLeastWait = 0.03;  // of the window
 
-std::vector<std::string> notes_of(const HostSampler& sampler) {
-  std::vector<std::string> notes;
+std::string in_words(const std::string& name, pid_t pid, const std::string& cgroup) {
+  return fmt::format("{} (process {}{})", name, pid, cgroup.size() > 1 ? " in " + cgroup : "");
+}
+
+std::vector<std::string> notes_of(const HostSampler& sampler, const SourceFindings& findings) {
+  std::vector<std::string> notes = findings.notes;
+  for (const SourceFindings::Neighbour& neighbour : findings.neighbours) {
+    const double share = sampler.seconds() > 0 ? neighbour.waited_s / sampler.seconds() : 0;
+    if (share < kLeastWait) continue;
+    notes.push_back(
+        fmt::format("the training thread of rank {} waited for a CPU {:.0f} % of the window while {} had it",
+                    neighbour.rank, share * 100, in_words(neighbour.name, neighbour.pid, neighbour.cgroup)));
+  }
   for (const HostSampler::ForeignUse& use : sampler.foreign(kMostForeign, kLeastForeignCores)) {
-    notes.push_back(fmt::format("outside of the job, {} (process {}{}) used {:.2f} cores during the window", use.name,
-                                use.pid, use.cgroup.size() > 1 ? " in " + use.cgroup : "", use.cores));
+    notes.push_back(fmt::format("outside of the job, {} used {:.2f} cores during the window",
+                                in_words(use.name, use.pid, use.cgroup), use.cores));
   }
   if (sampler.lost() > 0) notes.push_back(fmt::format("{} samples were left out: too many", sampler.lost()));
   if (sampler.cost_share() > kMuchCost) {
@@ -44,7 +57,9 @@ void WindowSampler::run() {
   for (const std::shared_ptr<GpuFeed>& feed : gpus_.counters) feed->start();  // which may take a while
   if (gpus_.fine != nullptr) gpus_.fine->start();
   if (!wait_until(plan_.start_unix_ns - kMarginNs)) return;
-  HostSampler sampler(SystemFiles(), job_, thread_cpu_ns, gpus_);
+  std::vector<pid_t> threads;
+  for (const SampledRank& rank : job_.ranks) threads.push_back(rank.pid);
+  HostSampler sampler(SystemFiles(), job_, thread_cpu_ns, gpus_, perf_switches(threads));
   while (true) {
     const int64_t next_ns = sampler.sample(now_ns());
     if (!wait_until(next_ns) || now_ns() > plan_.end_unix_ns + kMarginNs) break;
@@ -55,7 +70,7 @@ void WindowSampler::run() {
   outcome_.written = static_cast<bool>(file.flush());
   outcome_.cores = sampler.cost_share();
   outcome_.findings = sampler.findings();
-  outcome_.notes = notes_of(sampler);
+  outcome_.notes = notes_of(sampler, outcome_.findings);
   if (!outcome_.written) outcome_.notes.push_back(path_ + " cannot be written: evidence from the host is missing");
 }
 

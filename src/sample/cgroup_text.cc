@@ -70,6 +70,14 @@ std::vector<CgroupMembership> parse_cgroup_membership(std::string_view text) {
   return groups;
 }
 
+std::string longest_cgroup(std::string_view text) {
+  std::string longest;
+  for (CgroupMembership& group : parse_cgroup_membership(text)) {
+    if (group.path.size() > longest.size()) longest = std::move(group.path);
+  }
+  return longest;
+}
+
 CgroupFolders cgroup_folders(const std::vector<CgroupMount>& mounts, const std::vector<CgroupMembership>& of,
                              std::string_view controller) {
   const auto in_version_1 = [&](const auto& one) { return names_controller(one.controllers, controller); };

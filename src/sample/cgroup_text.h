@@ -24,6 +24,8 @@ struct CgroupMembership {
   std::string path;
 };
 std::vector<CgroupMembership> parse_cgroup_membership(std::string_view text);
+/// The most telling path of such a text; empty: none.
+std::string longest_cgroup(std::string_view text);
 
 /// The folders of a process's group for a controller and of the groups around it, innermost first; at most 32. Version
 /// 1 where it has the controller, else version 2.

@@ -95,6 +95,13 @@ struct Functions {
   Function<cupti::SampleInfo> sample_info;
 };
 
+/// What is missing of a GPU's samples.
+struct Losses {
+  uint64_t calls = 0;  ///< that failed
+  std::string last;    ///< of these, in words
+  uint64_t overflows = 0;
+};
+
 /// A GPU that is being sampled.
 struct Sampled {
   explicit Sampled(size_t most_metrics) : reduction(most_metrics, kPeriodNs), values(most_metrics) {}
@@ -109,6 +116,7 @@ struct Sampled {
   // Of the host's monotonic clock over the GPU's, by what reached us soonest.
   int64_t offset_ns = std::numeric_limits<int64_t>::max();
   int64_t told_ns = 0;  // the last point
+  Losses losses;
 };
 
 class Cupti : public GpuLibrary {
@@ -164,6 +172,7 @@ class Cupti : public GpuLibrary {
     for (int i = 0; i < kMostDecodes && decode(*gpu, into); ++i) {
     }
     spare_time(thread_cpu_ns() - before_ns);
+    into.problem = in_words(gpu->losses);
   }
 
   void rest() override {
@@ -185,6 +194,26 @@ class Cupti : public GpuLibrary {
     }
     return status == kNoFunction ? fmt::format("no {} in this CUPTI", function)
                                  : fmt::format("{} gives {}", function, status);
+  }
+
+  static std::string in_words(const Losses& losses) {
+    std::string words;
+    if (losses.calls > 0) words = fmt::format("{} calls failed, the last one: {}", losses.calls, losses.last);
+    if (losses.overflows > 0) {
+      words += fmt::format("{}{} times samples were lost, since they were not taken in time", words.empty() ? "" : "; ",
+                           losses.overflows);
+    }
+    return words;
+  }
+
+  /// Calls it; false: it is counted.
+  template <typename Function, typename Parameters>
+  static bool counted(Losses& losses, const Function& function, Parameters& parameters) {
+    const Status status = function.call(kNoFunction, &parameters);
+    if (status == kSuccess) return true;
+    ++losses.calls;
+    losses.last = in_words(function.name(), status);
+    return false;
   }
 
   /// Calls it; false: the problem is told.
@@ -286,10 +315,9 @@ class Cupti : public GpuLibrary {
   bool decode(Sampled& gpu, GpuReading& into) {
     cupti::Decode decode{.sampling = gpu.sampling, .image = gpu.image.data(), .bytes = gpu.image.size()};
     cupti::CounterDataInfo info{.image = gpu.image.data(), .bytes = gpu.image.size()};
-    if (functions_->decode.call(kNoFunction, &decode) != kSuccess ||
-        functions_->data_info.call(kNoFunction, &info) != kSuccess || info.completed == 0) {
-      return false;
-    }
+    if (!counted(gpu.losses, functions_->decode, decode)) return false;
+    if (decode.overflow != 0) ++gpu.losses.overflows;
+    if (!counted(gpu.losses, functions_->data_info, info) || info.completed == 0) return false;
     const int64_t now_ns = monotonic_ns();
     const size_t count = std::min<size_t>(info.completed, kMostSamples);
     if (const auto newest = span_of(gpu, count - 1)) {
@@ -299,10 +327,10 @@ class Cupti : public GpuLibrary {
     return empty(gpu) && count == kMostSamples;
   }
 
-  std::optional<std::pair<int64_t, int64_t>> span_of(const Sampled& gpu, size_t index) const {
+  std::optional<std::pair<int64_t, int64_t>> span_of(Sampled& gpu, size_t index) const {
     cupti::SampleInfo sample{
         .sampling = gpu.sampling, .image = gpu.image.data(), .bytes = gpu.image.size(), .index = index};
-    if (functions_->sample_info.call(kNoFunction, &sample) != kSuccess) return std::nullopt;
+    if (!counted(gpu.losses, functions_->sample_info, sample)) return std::nullopt;
     return std::pair(static_cast<int64_t>(sample.start_ns), static_cast<int64_t>(sample.end_ns));
   }
 
@@ -315,7 +343,7 @@ class Cupti : public GpuLibrary {
                              .names = gpu.names.data(),
                              .count = gpu.names.size(),
                              .values = gpu.values.data()};
-    if (!span || functions_->evaluate.call(kNoFunction, &evaluate) != kSuccess) return;
+    if (!span || !counted(gpu.losses, functions_->evaluate, evaluate)) return;
     if (gpu.reduction.add(span->first, span->second, std::span(gpu.values).first(gpu.names.size()))) {
       tell(gpu, into);
     }

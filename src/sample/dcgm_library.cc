@@ -1,15 +1,16 @@
 #include "sample/dcgm_library.h"
 
 #include <fmt/format.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
-#include <chrono>
 #include <map>
 #include <optional>
 #include <span>
 #include <utility>
 
+#include "base/clocks.h"
 #include "sample/dcgm_abi.h"
 
 namespace eroica {
@@ -24,6 +25,8 @@ using dcgm::Status;
 constexpr const char* kEngine = "127.0.0.1";
 constexpr long long kEveryUs = 100'000;
 constexpr int64_t kFetchNs = 50'000'000;
+constexpr int64_t kReconnectNs = 500'000'000;
+constexpr const char* kNoEngine = "no DCGM engine runs here";
 constexpr double kKeepS = 10;
 constexpr int kKeepSamples = 2;
 constexpr size_t kMostGpus = 64;
@@ -40,11 +43,6 @@ constexpr std::array<Wanted, 4> kWanted = {{
     {dcgm::kNvlinkSent, GpuSignal::kNvlinkTransmit, 1e14},
 }};
 
-template <typename Clock>
-int64_t now_ns() {
-  return std::chrono::duration_cast<std::chrono::nanoseconds>(Clock::now().time_since_epoch()).count();
-}
-
 struct Functions {
   template <typename Signature>
   using Function = VendorFunction<Signature>;
@@ -52,6 +50,7 @@ struct Functions {
   Functions(const VendorLibrary& from, CallWatch& watch)
       : init(from, watch, {"dcgmInit"}),
         connect(from, watch, {"dcgmConnect"}),
+        disconnect(from, watch, {"dcgmDisconnect"}),
         create_fields(from, watch, {"dcgmFieldGroupCreate"}),
         destroy_fields(from, watch, {"dcgmFieldGroupDestroy"}),
         watch_fields(from, watch, {"dcgmWatchFields"}),
@@ -61,6 +60,7 @@ struct Functions {
 
   Function<Status()> init;
   Function<Status(const char*, Handle*)> connect;
+  Function<Status(Handle)> disconnect;
   Function<Status(Handle, int, const unsigned short*, const char*, Handle*)> create_fields;
   Function<Status(Handle, Handle)> destroy_fields;
   Function<Status(Handle, Handle, Handle, long long, double, int)> watch_fields;
@@ -85,27 +85,16 @@ class Dcgm : public GpuLibrary {
       return {};
     }
     functions_.emplace(library, watch_);
-    if (functions_->init.call(kNoFunction) != kSuccess ||
-        functions_->connect.call(kNoFunction, kEngine, &engine_) != kSuccess) {
-      problem = "no DCGM engine runs here";
+    if (functions_->init.call(kNoFunction) != kSuccess || !connect()) {
+      problem = kNoEngine;
       return {};
     }
-    const std::array<unsigned short, 1> bus = {dcgm::kBusId};
-    Handle fields = 0;
-    Values values;
-    if (!begin(bus, "eroica bus", 1'000'000, fields, problem)) return {};
-    functions_->latest.call(kNoFunction, engine_, dcgm::kAllGpus, fields, gather, &values);
-    end(fields);
+    numbers_ = numbers(problem);
     std::vector<GpuIdentity> found;
-    for (const auto& [gpu, told] : values) {
-      const auto one = told.find(dcgm::kBusId);
-      if (one == told.end() || one->second.type != 's' || found.size() == kMostGpus) continue;
-      const auto& text = one->second.value.text;
-      found.push_back({.index = static_cast<int32_t>(gpu),
-                       .uuid = "",
-                       .bus_id = std::string(text.begin(), std::find(text.begin(), text.begin() + 32, '\0')),
-                       .model = ""});
-      numbers_.push_back(gpu);
+    for (const auto& [bus, number] : numbers_) {
+      if (found.size() == kMostGpus) break;
+      found.push_back({.index = static_cast<int32_t>(number), .uuid = "", .bus_id = bus, .model = ""});
+      buses_.push_back(bus);
     }
     told_us_.resize(found.size());
     return found;
@@ -113,20 +102,22 @@ class Dcgm : public GpuLibrary {
 
   void read(GpuPace pace, GpuReading& into) override {
     if (pace != GpuPace::kFast) return;
-    if (!is_watched_ && problem_.empty()) {
+    const int64_t now = monotonic_ns();
+    if (!is_connected_ && now - tried_ns_ > kReconnectNs) reconnect(now);
+    if (is_connected_ && !is_watched_ && problem_.empty()) {
       std::array<unsigned short, kWanted.size()> ids{};
       std::ranges::transform(kWanted, ids.begin(), &Wanted::field);
-      is_watched_ = begin(ids, "eroica use", kEveryUs, fields_, problem_);
+      is_watched_ = begin(ids, "use", kEveryUs, fields_, problem_);
     }
-    into.problem = problem_;
-    if (!is_watched_) return;
-    const int64_t now = now_ns<std::chrono::steady_clock>();
-    if (now - fetched_ns_ > kFetchNs) {
+    if (is_watched_ && now - fetched_ns_ > kFetchNs) {
       values_.clear();
-      functions_->latest.call(kNoFunction, engine_, dcgm::kAllGpus, fields_, gather, &values_);
       fetched_ns_ = now;
+      if (functions_->latest.call(kNoFunction, engine_, dcgm::kAllGpus, fields_, gather, &values_) != kSuccess) {
+        disconnect();
+      }
     }
-    tell(into, now);
+    into.problem = is_connected_ ? problem_ : "the DCGM engine went away";
+    if (is_watched_) tell(into, now);
   }
 
   void rest() override {
@@ -147,16 +138,56 @@ class Dcgm : public GpuLibrary {
     return 0;
   }
 
+  bool connect() {
+    is_connected_ = functions_->connect.call(kNoFunction, kEngine, &engine_) == kSuccess;
+    return is_connected_;
+  }
+
+  /// The engine has forgotten what it was told, or does not answer.
+  void disconnect() {
+    if (is_connected_) functions_->disconnect.call(kNoFunction, engine_);
+    is_connected_ = is_watched_ = false;
+    values_.clear();
+  }
+
+  /// One that was started again may number GPUs in another way.
+  void reconnect(int64_t now) {
+    tried_ns_ = now;
+    if (!connect()) return;
+    problem_.clear();
+    numbers_ = numbers(problem_);
+    if (numbers_.empty()) disconnect();
+  }
+
+  /// The engine's numbers of GPUs, by bus.
+  std::map<std::string, unsigned> numbers(std::string& problem) const {
+    const std::array<unsigned short, 1> bus = {dcgm::kBusId};
+    Handle fields = 0;
+    Values values;
+    std::map<std::string, unsigned> found;
+    if (!begin(bus, "bus", 1'000'000, fields, problem)) return found;
+    functions_->latest.call(kNoFunction, engine_, dcgm::kAllGpus, fields, gather, &values);
+    end(fields);
+    for (const auto& [gpu, told] : values) {
+      const auto one = told.find(dcgm::kBusId);
+      if (one == told.end() || one->second.type != 's') continue;
+      const auto& text = one->second.value.text;
+      found.emplace(std::string(text.begin(), std::find(text.begin(), text.begin() + 32, '\0')), gpu);
+    }
+    return found;
+  }
+
   /// Has the engine watch these fields.
-  bool begin(std::span<const unsigned short> ids, const char* group, long long every_us, Handle& fields,
+  bool begin(std::span<const unsigned short> ids, std::string_view what, long long every_us, Handle& fields,
              std::string& problem) const {
+    const std::string group = fmt::format("eroica {} {}", what, getpid());  // other agents have groups as well
     const auto failed = [&](std::string_view function, Status status) {
       if (status != kSuccess) problem = fmt::format("{} gives {}", function, status);
       return status != kSuccess;
     };
     if (failed("dcgmFieldGroupCreate",
-               functions_->create_fields.call(kNoFunction, engine_, static_cast<int>(ids.size()), ids.data(), group,
-                                              &fields))) {
+               functions_->create_fields.call(kNoFunction, engine_, static_cast<int>(ids.size()), ids.data(),
+                                              group.c_str(), &fields))) {
       return false;
     }
     if (failed("dcgmWatchFields", functions_->watch_fields.call(kNoFunction, engine_, dcgm::kAllGpus, fields, every_us,
@@ -174,9 +205,10 @@ class Dcgm : public GpuLibrary {
   }
 
   void tell(GpuReading& into, int64_t now) {
-    const auto found = values_.find(numbers_.at(into.gpu));
+    const auto number = numbers_.find(buses_.at(into.gpu));
+    const auto found = number == numbers_.end() ? values_.end() : values_.find(number->second);
     if (found == values_.end()) return;
-    const int64_t unix_now = now_ns<std::chrono::system_clock>();
+    const int64_t unix_now = unix_ns();
     int64_t newest_us = told_us_.at(into.gpu);
     for (const Wanted& wanted : kWanted) {
       const auto field = found->second.find(wanted.field);
@@ -198,8 +230,11 @@ class Dcgm : public GpuLibrary {
   Handle fields_ = 0;
   bool is_watched_ = false;
   std::string problem_;
-  std::vector<unsigned> numbers_;  // the engine's, of each GPU
-  std::vector<int64_t> told_us_;   // until when each was told
+  bool is_connected_ = false;
+  int64_t tried_ns_ = 0;                     // to connect anew
+  std::vector<std::string> buses_;           // of each GPU
+  std::map<std::string, unsigned> numbers_;  // the engine's, by bus
+  std::vector<int64_t> told_us_;             // until when each was told
   Values values_;
   int64_t fetched_ns_ = 0;
 };

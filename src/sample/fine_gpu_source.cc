@@ -52,7 +52,7 @@ class FineGpus : public SampleSource {
   [[nodiscard]] int64_t spent_elsewhere_ns() const override { return feed_->cpu_ns() - spent_before_ns_; }
 
   void add_findings(SourceFindings& findings) const override {
-    if (!problem_.empty()) findings.missing.push_back(fmt::format("{} ({})", feed_->vendor(), problem_));
+    if (!problem_.empty()) findings.missing.push_back(fmt::format("{} ({})", feed_->name(), problem_));
   }
 
  private:

@@ -1,7 +1,6 @@
 #include "sample/gpu_assignment.h"
 
 #include <algorithm>
-#include <array>
 #include <cctype>
 #include <string>
 #include <string_view>
@@ -11,19 +10,26 @@
 namespace eroica {
 namespace {
 
-/// Where a rank has memory. Many have a little on the first GPU as well: the one with most counts.
-std::optional<size_t> by_process(const std::vector<OccupiedGpu>& gpus, pid_t pid) {
-  std::optional<size_t> best;
-  uint64_t most_bytes = 0;
+/// The GPUs where a process has most memory. Many have a little on the first GPU as well: the one with most counts.
+/// Several: they cannot be told apart.
+std::vector<size_t> by_process(const std::vector<OccupiedGpu>& gpus, pid_t pid) {
+  std::map<size_t, uint64_t> here;  // bytes
+  bool all_told = true;
   for (size_t i = 0; i < gpus.size(); ++i) {
     if (!gpus[i].processes) continue;
     for (const GpuProcess& process : *gpus[i].processes) {
-      if (process.pid != pid || (best && process.used_bytes <= most_bytes)) continue;
-      best = i;
-      most_bytes = process.used_bytes;
+      if (process.pid != pid) continue;
+      here[i] += process.used_bytes.value_or(0);
+      all_told = all_told && process.used_bytes.has_value();
     }
   }
-  return best;
+  uint64_t most_bytes = 0;
+  for (const auto& [gpu, bytes] : here) most_bytes = std::max(most_bytes, bytes);
+  std::vector<size_t> most;
+  for (const auto& [gpu, bytes] : here) {
+    if (bytes == most_bytes || !all_told) most.push_back(gpu);
+  }
+  return most;
 }
 
 std::vector<std::string_view> tokens_of(std::string_view list) {
@@ -37,45 +43,75 @@ std::vector<std::string_view> tokens_of(std::string_view list) {
   return tokens;
 }
 
+using Places = std::vector<std::optional<size_t>>;  // in the order in which a framework counts; absent: not known
+
 /// "3", "GPU-8932f937-d72c", which may be cut short.
-std::optional<size_t> by_token(const std::vector<OccupiedGpu>& gpus, std::string_view token) {
-  const std::optional<int32_t> index = whole_number<int32_t>(token);
+std::optional<size_t> by_token(const std::vector<OccupiedGpu>& gpus, const Places& among, std::string_view token) {
+  if (const std::optional<size_t> number = whole_number<size_t>(token)) {
+    return *number < among.size() ? among[*number] : std::nullopt;
+  }
   std::optional<size_t> found;
-  for (size_t i = 0; i < gpus.size(); ++i) {
-    const GpuIdentity& identity = gpus[i].identity;
-    const bool fits = index ? identity.index == *index : !token.empty() && identity.uuid.starts_with(token);
-    if (fits && found) return std::nullopt;  // one of several
-    if (fits) found = i;
+  for (const std::optional<size_t>& place : among) {
+    if (!place || token.empty() || !gpus[*place].identity.uuid.starts_with(token)) continue;
+    if (found) return std::nullopt;  // one of several
+    found = place;
   }
   return found;
 }
 
-std::optional<size_t> by_description(const std::vector<OccupiedGpu>& gpus, const SampledRank& rank) {
-  if (!rank.on_gpu || rank.local_rank < 0) return std::nullopt;
-  const auto place = static_cast<size_t>(rank.local_rank);
-  constexpr std::array<std::string_view, 3> kLists = {"CUDA_VISIBLE_DEVICES", "HIP_VISIBLE_DEVICES",
-                                                      "ROCR_VISIBLE_DEVICES"};
-  for (const std::string_view name : kLists) {
-    const auto found = rank.visible_devices.find(std::string(name));
-    if (found == rank.visible_devices.end()) continue;
-    const std::vector<std::string_view> tokens = tokens_of(found->second);
-    // A launcher may show each rank its own GPU alone.
-    if (tokens.size() == 1) return by_token(gpus, tokens.front());
-    return place < tokens.size() ? by_token(gpus, tokens[place]) : std::nullopt;
+Places all_places(const std::vector<OccupiedGpu>& gpus) {
+  Places places;
+  for (size_t i = 0; i < gpus.size(); ++i) {
+    const int32_t index = gpus[i].identity.index;
+    if (index < 0) continue;
+    places.resize(std::max(places.size(), static_cast<size_t>(index) + 1));
+    places[static_cast<size_t>(index)] = i;
   }
-  return by_token(gpus, std::to_string(place));
+  return places;
+}
+
+std::optional<size_t> by_description(const std::vector<OccupiedGpu>& gpus, GpuVendor vendor, const SampledRank& rank) {
+  if (rank.gpus != vendor || rank.local_rank < 0) return std::nullopt;
+  Places seen = all_places(gpus);
+  bool is_chosen = false;
+  const auto choose = [&](const char* list) {
+    const auto found = rank.visible_devices.find(list);
+    is_chosen = is_chosen || found != rank.visible_devices.end();
+    if (found == rank.visible_devices.end()) return false;
+    Places chosen;
+    for (const std::string_view token : tokens_of(found->second)) chosen.push_back(by_token(gpus, seen, token));
+    seen = std::move(chosen);
+    return true;
+  };
+  if (vendor == GpuVendor::kAmd) {
+    choose("ROCR_VISIBLE_DEVICES");  // the next list counts within this one
+    if (!choose("HIP_VISIBLE_DEVICES")) choose("CUDA_VISIBLE_DEVICES");
+  } else {
+    choose("CUDA_VISIBLE_DEVICES");
+  }
+  // A launcher may show each rank its own GPU alone.
+  const size_t place = is_chosen && seen.size() == 1 ? 0 : static_cast<size_t>(rank.local_rank);
+  return place < seen.size() ? seen[place] : std::nullopt;
 }
 
 }  // namespace
 
-std::map<int32_t, size_t> assign_gpus(const std::vector<OccupiedGpu>& gpus, const SampledJob& job, bool same_pids) {
+std::map<int32_t, size_t> assign_gpus(const std::vector<OccupiedGpu>& gpus, GpuVendor vendor, const SampledJob& job,
+                                      bool same_pids) {
   std::map<int32_t, size_t> assigned;
+  bool any_seen = false;
   for (const SampledRank& rank : job.ranks) {
-    if (const auto gpu = same_pids ? by_process(gpus, rank.pid) : std::nullopt) assigned.emplace(rank.rank, *gpu);
+    if (!same_pids || (rank.gpus != GpuVendor::kNone && rank.gpus != vendor)) continue;
+    const std::vector<size_t> found = by_process(gpus, rank.pid);
+    any_seen = any_seen || !found.empty();
+    if (found.size() == 1) assigned.emplace(rank.rank, found.front());
+    if (found.size() < 2) continue;
+    const std::optional<size_t> told = by_description(gpus, vendor, rank);
+    if (told && std::ranges::find(found, *told) != found.end()) assigned.emplace(rank.rank, *told);
   }
-  if (!assigned.empty()) return assigned;
+  if (any_seen) return assigned;
   for (const SampledRank& rank : job.ranks) {
-    if (const auto gpu = by_description(gpus, rank)) assigned.emplace(rank.rank, *gpu);
+    if (const auto gpu = by_description(gpus, vendor, rank)) assigned.emplace(rank.rank, *gpu);
   }
   return assigned;
 }

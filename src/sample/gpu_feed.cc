@@ -82,7 +82,8 @@ std::string GpuFeed::hung_call() const {
 
 const std::vector<GpuIdentity>& GpuFeed::gpus() const { return session_->gpus; }
 const std::string& GpuFeed::problem() const { return session_->problem; }
-std::string_view GpuFeed::vendor() const { return session_->library->name(); }
+std::string_view GpuFeed::name() const { return session_->library->name(); }
+GpuVendor GpuFeed::vendor() const { return session_->library->vendor(); }
 std::vector<GpuReading> GpuFeed::take() { return std::exchange(session_->readings, {}); }
 int64_t GpuFeed::cpu_ns() const { return session_->cpu_ns; }
 

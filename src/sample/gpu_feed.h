@@ -49,7 +49,8 @@ class GpuFeed {
   // Only when idle:
   [[nodiscard]] const std::vector<GpuIdentity>& gpus() const;
   [[nodiscard]] const std::string& problem() const;  ///< why there are none; empty: this machine has none
-  [[nodiscard]] std::string_view vendor() const;
+  [[nodiscard]] std::string_view name() const;
+  [[nodiscard]] GpuVendor vendor() const;
   /// What was read since the last time, oldest first.
   std::vector<GpuReading> take();
   /// CPU time that the library took so far.

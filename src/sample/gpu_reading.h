@@ -8,6 +8,8 @@
 #include <string_view>
 #include <vector>
 
+#include "sample/sampled_job.h"
+
 namespace eroica {
 
 /// What rules ask of a GPU (docs/signals.md). Nothing else is collected.
@@ -57,7 +59,7 @@ struct GpuValue {
 /// A process that computes on a GPU, as the driver numbers it: in the host's pid namespace.
 struct GpuProcess {
   pid_t pid = -1;
-  uint64_t used_bytes = 0;  ///< of the GPU's memory
+  std::optional<uint64_t> used_bytes = {};  ///< of the GPU's memory; absent: not told
 };
 
 /// A value of some time before it was read.
@@ -107,6 +109,7 @@ class GpuLibrary {
 
   /// What its GPUs are called in `missing`: "NVIDIA GPUs".
   [[nodiscard]] virtual std::string_view name() const = 0;
+  [[nodiscard]] virtual GpuVendor vendor() const { return GpuVendor::kNvidia; }
   /// Finds the GPUs. Says in `problem` why there are none where there could be some; empty: this machine has none.
   virtual std::vector<GpuIdentity> start(std::string& problem) = 0;
   /// Appends what a GPU tells at this pace. What it does not tell is left out.

@@ -8,7 +8,6 @@
 #include "base/clocks.h"
 #include "sample/gpu_assignment.h"
 #include "sample/gpu_feed.h"
-#include "sample/process_text.h"
 #include "sample/sample_source.h"
 
 namespace eroica {
@@ -24,12 +23,7 @@ class Gpus : public SampleSource {
  public:
   Gpus(const SystemFiles& files, const SampledJob& job, const ProcessTree& tree, std::shared_ptr<GpuFeed> feed,
        GpuPlaces& places)
-      : files_(files),
-        job_(job),
-        tree_(tree),
-        feed_(std::move(feed)),
-        places_(places),
-        same_pids_(in_host_pid_namespace(files)) {
+      : job_(job), tree_(tree), feed_(std::move(feed)), places_(places), same_pids_(in_host_pid_namespace(files)) {
     feed_->start();
     spent_before_ns_ = feed_->cpu_ns();
   }
@@ -65,12 +59,12 @@ class Gpus : public SampleSource {
 
   void add_findings(SourceFindings& findings) const override {
     if (!hung_call_.empty()) {
-      findings.missing.push_back(fmt::format("{} ({} does not come back)", feed_->vendor(), hung_call_));
+      findings.missing.push_back(fmt::format("{} ({} does not come back)", feed_->name(), hung_call_));
     }
     findings.gpus.insert(found_.begin(), found_.end());
     if (feed_->state() != GpuFeed::State::kIdle) return;
     if (!feed_->problem().empty()) {
-      findings.missing.push_back(fmt::format("{} ({})", feed_->vendor(), feed_->problem()));
+      findings.missing.push_back(fmt::format("{} ({})", feed_->name(), feed_->problem()));
     }
     if (!read_gpus_.empty() && !same_pids_) {
       findings.missing.emplace_back("other processes on GPUs (not in the host's pid namespace)");
@@ -120,9 +114,10 @@ class Gpus : public SampleSource {
     for (const GpuIdentity& identity : feed_->gpus()) gpus.push_back({identity, std::nullopt});
     for (const GpuReading& reading : readings) gpus.at(reading.gpu).processes = reading.processes;
     std::set<size_t> used;
-    for (const auto& [rank, gpu] : assign_gpus(gpus, job_, same_pids_)) {
+    for (const auto& [rank, gpu] : assign_gpus(gpus, feed_->vendor(), job_, same_pids_)) {
       used.insert(gpu);
       found_[rank] = {gpus[gpu].identity.index, gpus[gpu].identity.model};
+      places_.bus_of_rank[rank] = gpus[gpu].identity.bus_id;
       const auto found = std::ranges::find(job_.ranks, rank, &SampledRank::rank);
       entities_[gpu].insert(fmt::format("host {}/gpu {}", found->host, feed_->gpus().at(gpu).index));
     }
@@ -153,16 +148,10 @@ class Gpus : public SampleSource {
   }
 
   [[nodiscard]] bool is_foreign(pid_t pid) const {
-    if (const ProcessTree::Process* known = tree_.find(pid)) {
-      return !known->of_job && !known->stat.name.starts_with(kMpsServer);
-    }
-    // One that began since all processes were looked at.
-    const std::optional<TaskStat> stat = parse_task_stat(files_.read(fmt::format("/proc/{}/stat", pid)));
-    const ProcessTree::Process* parent = stat ? tree_.find(stat->parent) : nullptr;
-    return parent == nullptr || !parent->of_job;
+    const ProcessTree::Process* known = tree_.find(pid);
+    return tree_.is_foreign(pid) && (known == nullptr || !known->stat.name.starts_with(kMpsServer));
   }
 
-  const SystemFiles& files_;
   const SampledJob& job_;
   const ProcessTree& tree_;
   std::shared_ptr<GpuFeed> feed_;

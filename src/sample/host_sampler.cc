@@ -15,17 +15,14 @@ constexpr double kLeastS = 0.5;  // CPU time is booked in ticks: over less it sa
 constexpr int64_t kLongestPeriodNs = 5'000 * kMs;
 
 std::string cgroup_of(const SystemFiles& files, pid_t pid) {
-  std::string longest;
-  for (const CgroupMembership& group : parse_cgroup_membership(files.read(fmt::format("/proc/{}/cgroup", pid)))) {
-    if (group.path.size() > longest.size()) longest = group.path;
-  }
-  return longest;
+  return longest_cgroup(files.read(fmt::format("/proc/{}/cgroup", pid)));
 }
 
 }  // namespace
 
 std::vector<PlannedSource> host_sources(const SystemFiles& files, const SampledJob& job, ProcessTree& tree,
-                                        const GpuFeeds& gpus, GpuPlaces& places, std::vector<std::string>& missing) {
+                                        const GpuFeeds& gpus, const std::shared_ptr<SwitchFeed>& switches,
+                                        GpuPlaces& places, std::vector<std::string>& missing) {
   if (!files.exists("/proc/self/schedstat")) missing.emplace_back("waits for CPUs (no schedstat in this kernel)");
   if (!files.exists("/proc/pressure/cpu")) missing.emplace_back("pressure (no /proc/pressure)");
   if (!files.exists("/sys/devices/system/cpu/cpu0/cpufreq")) missing.emplace_back("clocks of CPUs (no cpufreq)");
@@ -33,7 +30,7 @@ std::vector<PlannedSource> host_sources(const SystemFiles& files, const SampledJ
   const auto add = [&](std::unique_ptr<SampleSource> source, int64_t period_ms, double share) {
     all.push_back({std::move(source), period_ms * kMs, share});
   };
-  add(training_thread_source(files, job), 10, 0.005);
+  add(training_thread_source(files, job, tree, switches, places), 10, 0.01);
   for (const std::shared_ptr<GpuFeed>& feed : gpus.counters) {
     add(gpu_source(files, job, tree, feed, places), 10, 0.03);
   }
@@ -53,9 +50,10 @@ std::vector<PlannedSource> host_sources(const SystemFiles& files, const SampledJ
   return all;
 }
 
-HostSampler::HostSampler(SystemFiles files, SampledJob job, std::function<int64_t()> cost_ns, const GpuFeeds& gpus)
+HostSampler::HostSampler(SystemFiles files, SampledJob job, std::function<int64_t()> cost_ns, const GpuFeeds& gpus,
+                         const std::shared_ptr<SwitchFeed>& switches)
     : files_(std::move(files)), job_(std::move(job)), cost_ns_(std::move(cost_ns)), tree_(files_, job_) {
-  for (PlannedSource& plan : host_sources(files_, job_, tree_, gpus, places_, missing_)) {
+  for (PlannedSource& plan : host_sources(files_, job_, tree_, gpus, switches, places_, missing_)) {
     sources_.push_back({std::move(plan), 0, 0, 0});
   }
 }

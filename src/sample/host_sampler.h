@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -19,7 +20,9 @@ class HostSampler {
  public:
   /// `cost_ns`: CPU time that the calling thread has used.
   /// `gpus`: to be read as well; what they were asked before goes on with them.
-  HostSampler(SystemFiles files, SampledJob job, std::function<int64_t()> cost_ns, const GpuFeeds& gpus = {});
+  /// `switches`: of the ranks' training threads; nullptr: not told.
+  HostSampler(SystemFiles files, SampledJob job, std::function<int64_t()> cost_ns, const GpuFeeds& gpus = {},
+              const std::shared_ptr<SwitchFeed>& switches = nullptr);
   HostSampler(const HostSampler&) = delete;
   HostSampler& operator=(const HostSampler&) = delete;
 
@@ -34,6 +37,8 @@ class HostSampler {
   /// The share of a core that it took (0: over too short a time to tell), and the processes outside of the job that
   /// used most.
   [[nodiscard]] double cost_share() const;
+  /// For how long it has been reading.
+  [[nodiscard]] double seconds() const { return static_cast<double>(last_ns_ - began_ns_) * 1e-9; }
   struct ForeignUse {
     std::string name;
     std::string cgroup;

@@ -1,9 +1,12 @@
 #pragma once
 
+#include <cstddef>
+#include <cstdint>
 #include <functional>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "sample/netlink_text.h"
 
@@ -24,6 +27,9 @@ class NetlinkSocket {
   bool ask(const std::string& request, const std::function<NetlinkNext(std::string_view)>& decode);
   /// The name of an interface of that namespace.
   [[nodiscard]] std::string interface_name(int32_t interface) const;
+  /// What the driver of an interface of that namespace counts: names, and their values. Empty: nothing.
+  [[nodiscard]] std::vector<std::string> statistics_names(const std::string& interface) const;
+  [[nodiscard]] std::vector<uint64_t> statistics(const std::string& interface, size_t count) const;
 
  private:
   explicit NetlinkSocket(int fd) : fd_(fd) {}

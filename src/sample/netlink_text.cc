@@ -1,5 +1,6 @@
 #include "sample/netlink_text.h"
 
+#include <arpa/inet.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
 #include <linux/pkt_sched.h>
@@ -9,6 +10,7 @@
 #include <netinet/in.h>
 
 #include <algorithm>
+#include <array>
 #include <cstddef>
 #include <cstring>
 #include <optional>
@@ -73,6 +75,12 @@ std::optional<std::string_view> find_attribute(std::string_view attributes, uint
 
 }  // namespace
 
+std::string address_text(const PeerAddress& address) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const char* found = inet_ntop(address.family, address.words.data(), text.data(), text.size());
+  return found == nullptr ? "" : found;
+}
+
 std::string encode_connections_request(uint8_t family) {
   inet_diag_req_v2 wanted{};
   wanted.sdiag_family = family;
@@ -91,7 +99,16 @@ NetlinkNext decode_connections(std::string_view datagram, std::vector<TcpConnect
     const auto info = find_attribute(payload.substr(sizeof message), INET_DIAG_INFO);
     if (!info || info->size() < offsetof(tcp_info, tcpi_total_retrans) + sizeof(uint32_t)) return;
     const auto tcp = front_of<tcp_info>(*info);
-    into.push_back({message.idiag_inode, tcp.tcpi_rtt, tcp.tcpi_total_retrans, tcp.tcpi_notsent_bytes});
+    PeerAddress peer{.family = message.idiag_family};
+    std::ranges::copy(message.id.idiag_dst, peer.words.begin());
+    into.push_back({.inode = message.idiag_inode,
+                    .round_trip_us = tcp.tcpi_rtt,
+                    .retransmitted = tcp.tcpi_total_retrans,
+                    .unsent_bytes = tcp.tcpi_notsent_bytes,
+                    .peer = peer,
+                    .acked_bytes = tcp.tcpi_bytes_acked,
+                    .busy_us = tcp.tcpi_busy_time,
+                    .delivery_bytes_per_s = tcp.tcpi_delivery_rate_app_limited == 0 ? tcp.tcpi_delivery_rate : 0});
   });
 }
 

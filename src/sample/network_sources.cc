@@ -4,9 +4,9 @@
 
 #include <algorithm>
 #include <map>
-#include <set>
 #include <utility>
 
+#include "sample/ethtool_text.h"
 #include "sample/fields.h"
 #include "sample/host_text.h"
 #include "sample/netlink_socket.h"
@@ -33,6 +33,16 @@ class Nics : public SampleSource {
   }
 
   void sample(SampleLog& log) override {
+    sample_traffic(log);
+    if (calls_++ % kSeldom == 0) sample_links(log);
+  }
+  void finish(SampleLog& log) override {
+    sample_traffic(log);
+    sample_links(log);
+  }
+
+ private:
+  void sample_traffic(SampleLog& log) {
     for (Host& host : hosts_) {
       if (!files_.read(host.counters, text_)) continue;
       for (const NicCounters& nic : parse_nics(text_)) {
@@ -45,12 +55,15 @@ class Nics : public SampleSource {
       }
       sample_queues(host, log);
     }
-    if (calls_++ % kSeldom == 0) sample_links(log);
   }
 
- private:
   static constexpr uint64_t kSeldom = 16;
 
+  struct FlowControl {
+    PauseCounters pauses;
+    size_t statistics = 0;
+    std::vector<std::string> notifications;  // files
+  };
   struct Host {
     std::string entity;
     std::string counters;
@@ -59,6 +72,7 @@ class Nics : public SampleSource {
     std::optional<NetlinkSocket> netlink;
     std::map<std::string, bool> wanted;
     std::map<int32_t, std::string> names;
+    std::map<std::string, FlowControl> flow_control;  // of each interface
   };
 
   /// Real interfaces and bonds, but not a bond's members; in containers whatever there is. What is beyond a machine's
@@ -96,7 +110,7 @@ class Nics : public SampleSource {
 
   /// What changes seldom.
   void sample_links(SampleLog& log) {
-    for (const Host& host : hosts_) {
+    for (Host& host : hosts_) {
       for (const auto& [nic, wanted] : host.wanted) {
         if (!wanted) continue;
         const std::string entity = fmt::format("{}/nic {}", host.entity, nic);
@@ -107,6 +121,7 @@ class Nics : public SampleSource {
         if (const auto downs = number_in(folder + "/carrier_down_count")) {
           log.growth(entity, "net.link_down", "per_s", *downs);
         }
+        sample_flow_control(host, nic, entity, log);
         if (!files_.read(folder + "/bonding/slaves", text_)) continue;
         const std::string names = text_;
         std::string_view members = names;
@@ -117,6 +132,42 @@ class Nics : public SampleSource {
         log.level(entity, "net.members_up", "count", static_cast<double>(up));
       }
     }
+  }
+
+  /// How the network slows senders: pauses as the driver counts them, congestion notifications of its RDMA device.
+  void sample_flow_control(Host& host, const std::string& nic, const std::string& entity, SampleLog& log) {
+    const auto [found, is_new] = host.flow_control.try_emplace(nic);
+    FlowControl& control = found->second;
+    if (is_new) {
+      if (host.netlink) {
+        const std::vector<std::string> names = host.netlink->statistics_names(nic);
+        control.pauses = find_pause_counters(names);
+        control.statistics = names.size();
+      }
+      control.notifications = notification_files(host.folder + nic);
+    }
+    if (host.netlink && control.pauses.of_link.size() + control.pauses.of_priorities.size() > 0) {
+      const std::vector<uint64_t> values = host.netlink->statistics(nic, control.statistics);
+      if (!values.empty()) log.growth(entity, "net.pause", "per_s", pause_frames(control.pauses, values));
+    }
+    uint64_t notifications = 0;
+    for (const std::string& path : control.notifications) notifications += number_in(path).value_or(0);
+    if (!control.notifications.empty()) log.growth(entity, "net.cnp", "per_s", notifications);
+  }
+
+  /// Those of all ports of an interface's RDMA devices.
+  [[nodiscard]] std::vector<std::string> notification_files(const std::string& folder) const {
+    std::vector<std::string> found;
+    for (const std::string& device : files_.list(folder + "/device/infiniband")) {
+      const std::string ports = fmt::format("{}/device/infiniband/{}/ports/", folder, device);
+      for (const std::string& port : files_.list(ports)) {
+        for (const char* name : {"np_cnp_sent", "rp_cnp_handled"}) {
+          const std::string path = fmt::format("{}{}/hw_counters/{}", ports, port, name);
+          if (files_.exists(path)) found.push_back(path);
+        }
+      }
+    }
+    return found;
   }
 
   std::optional<uint64_t> number_in(const std::string& path) {
@@ -132,91 +183,10 @@ class Nics : public SampleSource {
   std::string text_;
 };
 
-/// The ranks' own connections.
-class Connections : public SampleSource {
- public:
-  Connections(const SystemFiles& files, const SampledJob& job, std::vector<std::string>& missing) : files_(files) {
-    for (NetworkNamespace& network : network_namespaces(files, job)) {
-      const std::string path = files.path(fmt::format("/proc/{}/ns/net", network.pids.front()));
-      std::optional<NetlinkSocket> socket = NetlinkSocket::open(NETLINK_SOCK_DIAG, path);
-      if (!socket) {
-        missing.push_back(fmt::format("connections of {} (its network namespace is not to be entered)", network.host));
-        continue;
-      }
-      hosts_.push_back({"host " + network.host, std::move(network.pids), *std::move(socket), {}, {}, 0});
-    }
-  }
-
-  void sample(SampleLog& log) override {
-    for (Host& host : hosts_) {
-      if (calls_ % kSeldom == 0) find_sockets(host);
-      all_.clear();
-      for (const uint8_t family : {uint8_t{AF_INET}, uint8_t{AF_INET6}}) {
-        (void)host.netlink.ask(encode_connections_request(family),
-                               [&](std::string_view datagram) { return decode_connections(datagram, all_); });
-      }
-      double round_trip_us = 0;
-      uint64_t unsent_bytes = 0;
-      size_t count = 0;
-      for (const TcpConnection& one : all_) {
-        if (!host.inodes.contains(one.inode)) continue;
-        ++count;
-        round_trip_us += one.round_trip_us;
-        unsent_bytes += one.unsent_bytes;
-        const auto [before, is_new] = host.retransmitted.try_emplace(one.inode, one.retransmitted);
-        if (!is_new && one.retransmitted > before->second) host.lost += one.retransmitted - before->second;
-        before->second = one.retransmitted;
-      }
-      if (count == 0) continue;
-      log.level(host.entity, "net.tcp_rtt", "ms", round_trip_us * 1e-3 / static_cast<double>(count));
-      log.level(host.entity, "net.tcp_backlog", "bytes", static_cast<double>(unsent_bytes));
-      log.growth(host.entity, "net.tcp_retransmit", "per_s", host.lost);
-    }
-    ++calls_;
-  }
-
- private:
-  static constexpr uint64_t kSeldom = 16;
-  static constexpr size_t kMostSockets = 1 << 16;
-
-  struct Host {
-    std::string entity;
-    std::vector<pid_t> pids;
-    NetlinkSocket netlink;
-    std::set<uint32_t> inodes;
-    std::map<uint32_t, uint32_t> retransmitted;  // by inode
-    uint64_t lost = 0;
-  };
-
-  void find_sockets(Host& host) {
-    constexpr std::string_view kFront = "socket:[";
-    host.inodes.clear();
-    for (const pid_t pid : host.pids) {
-      const std::string folder = fmt::format("/proc/{}/fd/", pid);
-      for (const std::string& fd : files_.list(folder)) {
-        const std::string link = files_.link(folder + fd);
-        if (!link.starts_with(kFront) || host.inodes.size() >= kMostSockets) continue;
-        const std::string_view number = std::string_view(link).substr(kFront.size());
-        if (const auto inode = whole_number<uint32_t>(number.substr(0, number.find(']')))) host.inodes.insert(*inode);
-      }
-    }
-  }
-
-  const SystemFiles& files_;
-  std::vector<Host> hosts_;
-  std::vector<TcpConnection> all_;
-  uint64_t calls_ = 0;
-};
-
 }  // namespace
 
 std::unique_ptr<SampleSource> nic_source(const SystemFiles& files, const SampledJob& job) {
   return std::make_unique<Nics>(files, job);
-}
-
-std::unique_ptr<SampleSource> tcp_source(const SystemFiles& files, const SampledJob& job,
-                                         std::vector<std::string>& missing) {
-  return std::make_unique<Connections>(files, job, missing);
 }
 
 }  // namespace eroica

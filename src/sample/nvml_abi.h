@@ -91,6 +91,7 @@ struct ViolationTime {
   unsigned long long violation_ns = 0;
 };
 
+inline constexpr unsigned long long kNotTold = ~0ULL;  ///< NVML_VALUE_NOT_AVAILABLE
 struct ProcessInfo {
   unsigned pid = 0;
   unsigned long long used_bytes = 0;

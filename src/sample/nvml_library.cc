@@ -480,7 +480,9 @@ class Nvml : public GpuLibrary {
     if (status != kSuccess) return;
     into.processes.emplace();
     for (size_t i = 0; i < std::min<size_t>(count, found.size()); ++i) {
-      into.processes->push_back({static_cast<pid_t>(found[i].pid), found[i].used_bytes});
+      const bool is_told = found[i].used_bytes != nvml::kNotTold;
+      into.processes->push_back(
+          {static_cast<pid_t>(found[i].pid), is_told ? std::optional<uint64_t>(found[i].used_bytes) : std::nullopt});
     }
   }
 

@@ -42,6 +42,8 @@ std::optional<TaskStat> parse_task_stat(std::string_view text) {
     if (!number) return std::nullopt;
     *wanted = *number;
   }
+  for (int field = 25; field < 39; ++field) take_field(text);
+  stat.cpu = whole_number<int32_t>(take_field(text)).value_or(-1);
   return stat;
 }
 

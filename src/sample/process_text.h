@@ -27,6 +27,7 @@ struct TaskStat {
   uint64_t threads = 0;
   uint64_t start_ticks = 0;
   uint64_t resident_pages = 0;
+  int32_t cpu = -1;  ///< on which it ran last; −1: not told
 };
 std::optional<TaskStat> parse_task_stat(std::string_view text);
 

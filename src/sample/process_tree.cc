@@ -82,6 +82,13 @@ const ProcessTree::Process* ProcessTree::find(pid_t pid) const {
   return found == processes_.end() ? nullptr : &found->second;
 }
 
+bool ProcessTree::is_foreign(pid_t pid) const {
+  if (const Process* known = find(pid)) return !known->of_job;
+  const std::optional<TaskStat> stat = parse_task_stat(files_->read(fmt::format("/proc/{}/stat", pid)));
+  const Process* parent = stat ? find(stat->parent) : nullptr;
+  return parent == nullptr || !parent->of_job;
+}
+
 std::vector<Stranger> ProcessTree::strangers() const {
   const auto ticks_per_s = static_cast<double>(sysconf(_SC_CLK_TCK));
   std::vector<Stranger> strangers;

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sample/fields.h"
+#include "sample/one_thread.h"
 #include "sample/process_text.h"
 #include "sample/sample_source.h"
 
@@ -20,51 +21,6 @@ bool communicates(std::string_view thread) {
   return thread.starts_with("NCCL") || thread.starts_with("pt_nccl") || thread.starts_with("RCCL");
 }
 
-/// The one thread that drives a process, often.
-class OneThread {
- public:
-  OneThread(const SystemFiles& files, pid_t pid, std::string entity)
-      : entity_(std::move(entity)),
-        schedule_(files, fmt::format("/proc/{0}/task/{0}/schedstat", pid)),
-        stat_(files, fmt::format("/proc/{0}/task/{0}/stat", pid)) {}
-
-  void sample(SampleLog& log, std::string_view run, std::string_view wait, std::string_view unit) {
-    if (schedule_.read(text_)) {
-      if (const std::optional<SchedStat> schedule = parse_schedstat(text_)) {
-        log.growth(entity_, run, unit, schedule->run_ns, kPerNs);
-        log.growth(entity_, wait, unit, schedule->wait_ns, kPerNs);
-      }
-    }
-    if (stat_.read(text_)) {
-      if (const std::optional<TaskStat> stat = parse_task_stat(text_)) {
-        log.level(entity_, "io.blocked", "fraction", stat->state == 'D' ? 1 : 0);
-      }
-    }
-  }
-
- private:
-  std::string entity_;
-  KeptFile schedule_;
-  KeptFile stat_;
-  std::string text_;
-};
-
-class TrainingThreads : public SampleSource {
- public:
-  TrainingThreads(const SystemFiles& files, const SampledJob& job) {
-    for (const SampledRank& rank : job.ranks) threads_.emplace_back(files, rank.pid, rank_entity(rank.rank));
-  }
-
-  void sample(SampleLog& log) override {
-    for (OneThread& thread : threads_) {
-      thread.sample(log, "cpu.main_thread_run", "cpu.main_thread_runnable_wait", "fraction");
-    }
-  }
-
- private:
-  std::vector<OneThread> threads_;
-};
-
 class Workers : public SampleSource {
  public:
   Workers(const SystemFiles& files, const ProcessTree& tree) : files_(files), tree_(tree) {}
@@ -77,7 +33,12 @@ class Workers : public SampleSource {
         const std::string entity = fmt::format("rank {}/worker {}", worker.rank, met_[worker.rank]++);
         found = threads_.emplace(worker.pid, OneThread(files_, worker.pid, entity)).first;
       }
-      found->second.sample(log, "cpu.run", "cpu.runnable_wait", "cores");
+      OneThread& thread = found->second;
+      if (const std::optional<SchedStat> booked = thread.booked()) {
+        log.growth(thread.entity(), "cpu.run", "cores", booked->run_ns, kPerNs);
+        log.growth(thread.entity(), "cpu.runnable_wait", "cores", booked->wait_ns, kPerNs);
+      }
+      if (const std::optional<TaskStat> stat = thread.stat()) thread.tell_blocked(*stat, log);
     }
   }
 
@@ -124,11 +85,13 @@ class RankProcesses : public SampleSource {
     const std::string folder = fmt::format("/proc/{}/task/", process.pid);
     const std::vector<std::string> numbers = files_.list(folder);
     if (numbers.empty()) return;
+    bool any_told = false;
     for (auto& [number, thread] : process.threads) thread.here = false;
     for (const std::string& number : numbers) {
       if (!files_.read(folder + number + "/schedstat", text_)) continue;
       const std::optional<SchedStat> now = parse_schedstat(text_);
       if (!now) continue;
+      any_told = true;
       auto [found, is_new] = process.threads.try_emplace(number);
       Thread& thread = found->second;
       if (is_new) {
@@ -142,6 +105,7 @@ class RankProcesses : public SampleSource {
       thread.here = true;
     }
     std::erase_if(process.threads, [](const auto& entry) { return !entry.second.here; });
+    if (!any_told) return;
     process.looked = true;
     tell(process.entity, process.all, log);
     for (const auto& [name, used] : process.by_name) tell(process.entity + "/thread " + name, used, log);
@@ -198,10 +162,6 @@ class Affinity : public SampleSource {
 };
 
 }  // namespace
-
-std::unique_ptr<SampleSource> training_thread_source(const SystemFiles& files, const SampledJob& job) {
-  return std::make_unique<TrainingThreads>(files, job);
-}
 
 std::unique_ptr<SampleSource> rank_process_source(const SystemFiles& files, const SampledJob& job) {
   return std::make_unique<RankProcesses>(files, job);

@@ -41,7 +41,8 @@ struct Functions {
         errors(from, watch, {"rsmi_dev_ecc_count_get"}),
         replays(from, watch, {"rsmi_dev_pci_replay_counter_get"}),
         processes(from, watch, {"rsmi_compute_process_info_get"}),
-        gpus_of(from, watch, {"rsmi_compute_process_gpus_get"}) {}
+        gpus_of(from, watch, {"rsmi_compute_process_gpus_get"}),
+        process_on_gpu(from, watch, {"rsmi_compute_process_info_by_device_get"}) {}
 
   Function<Status(uint64_t)> init;
   Function<Status(uint32_t*)> count;
@@ -57,6 +58,7 @@ struct Functions {
   Function<Status(uint32_t, uint64_t*)> replays;
   Function<Status(ProcessInfo*, uint32_t*)> processes;
   Function<Status(uint32_t, uint32_t*, uint32_t*)> gpus_of;
+  Function<Status(uint32_t, uint32_t, ProcessInfo*)> process_on_gpu;
 };
 
 /// Does the GPU tell this member?
@@ -82,6 +84,7 @@ class RocmSmi : public GpuLibrary {
   RocmSmi(CallWatch& watch, std::string path) : watch_(watch), path_(std::move(path)) {}
 
   [[nodiscard]] std::string_view name() const override { return "AMD GPUs"; }
+  [[nodiscard]] GpuVendor vendor() const override { return GpuVendor::kAmd; }
 
   std::vector<GpuIdentity> start(std::string& problem) override {
     watch_.begin("dlopen");
@@ -208,8 +211,14 @@ class RocmSmi : public GpuLibrary {
       auto used = static_cast<uint32_t>(gpus.size());
       if (functions_->gpus_of.call(kNoFunction, process.pid, gpus.data(), &used) != kSuccess) continue;
       const auto end = gpus.begin() + std::min<size_t>(used, gpus.size());
-      if (std::find(gpus.begin(), end, gpu) != end) {
-        into.processes->push_back({static_cast<pid_t>(process.pid), process.memory_bytes});
+      if (std::find(gpus.begin(), end, gpu) == end) continue;
+      // The memory that the list tells is that of all GPUs together.
+      GpuProcess& here = into.processes->emplace_back(GpuProcess{.pid = static_cast<pid_t>(process.pid)});
+      ProcessInfo on_gpu;
+      if (functions_->process_on_gpu.call(kNoFunction, process.pid, gpu, &on_gpu) == kSuccess) {
+        here.used_bytes = on_gpu.memory_bytes;
+      } else if (used == 1) {
+        here.used_bytes = process.memory_bytes;
       }
     }
   }

@@ -13,6 +13,7 @@
 #include "sample/sample_log.h"
 #include "sample/sampled_job.h"
 #include "sample/system_files.h"
+#include "sample/thread_switches.h"
 
 namespace eroica {
 
@@ -24,6 +25,16 @@ struct SourceFindings {
   };
   std::vector<std::string> missing;  ///< what this machine does not tell
   std::map<int32_t, Gpu> gpus;       ///< that the ranks use
+  /// A process outside of the job that had the CPU for which a rank's training thread waited.
+  struct Neighbour {
+    int32_t rank = -1;
+    pid_t pid = -1;
+    std::string name;
+    std::string cgroup;
+    double waited_s = 0;
+  };
+  std::vector<Neighbour> neighbours;
+  std::vector<std::string> notes;  ///< worth telling the person who reads the report
 };
 
 /// Counters that are read together.
@@ -56,6 +67,8 @@ struct PlannedSource {
 struct GpuPlaces {
   /// What the job's GPUs are called, by bus_key().
   std::map<std::string, std::set<std::string>> entities;
+  /// Where the GPU of a rank is, as its vendor writes it.
+  std::map<int32_t, std::string> bus_of_rank;
   /// Signals of which finer samples come, of these GPUs.
   std::set<std::string> fine_gpus;
   std::set<GpuSignal> fine_signals;
@@ -64,10 +77,13 @@ struct GpuPlaces {
 /// All sources of this machine. `files`, `job`, `tree` and `places` must outlive them. Says in `missing` what this
 /// machine does not tell.
 std::vector<PlannedSource> host_sources(const SystemFiles& files, const SampledJob& job, ProcessTree& tree,
-                                        const GpuFeeds& gpus, GpuPlaces& places, std::vector<std::string>& missing);
+                                        const GpuFeeds& gpus, const std::shared_ptr<SwitchFeed>& switches,
+                                        GpuPlaces& places, std::vector<std::string>& missing);
 
 // One by one, in the files of their names.
-std::unique_ptr<SampleSource> training_thread_source(const SystemFiles& files, const SampledJob& job);
+std::unique_ptr<SampleSource> training_thread_source(const SystemFiles& files, const SampledJob& job,
+                                                     const ProcessTree& tree, std::shared_ptr<SwitchFeed> switches,
+                                                     const GpuPlaces& places);
 std::unique_ptr<SampleSource> rank_process_source(const SystemFiles& files, const SampledJob& job);
 std::unique_ptr<SampleSource> affinity_source(const SystemFiles& files, const SampledJob& job);
 std::unique_ptr<SampleSource> worker_source(const SystemFiles& files, const ProcessTree& tree);

@@ -9,13 +9,16 @@
 
 namespace eroica {
 
+/// Whose GPUs something computes on.
+enum class GpuVendor : uint8_t { kNone, kNvidia, kAmd };
+
 /// A job's part on this machine.
 struct SampledRank {
   int32_t rank = -1;
   pid_t pid = -1;
   std::string host;  ///< as the rank calls it: containers and namespaces have names of their own
   int32_t local_rank = -1;
-  bool on_gpu = false;                                      ///< its framework can compute on GPUs
+  GpuVendor gpus = GpuVendor::kNone;                        ///< that its framework can compute on
   std::map<std::string, std::string> visible_devices = {};  ///< CUDA_VISIBLE_DEVICES and its like, as far as set
 };
 struct SampledJob {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <linux/netlink.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <array>
@@ -14,10 +15,13 @@
 
 #include "base/clocks.h"
 #include "sample/cgroup_text.h"
+#include "sample/ethtool_text.h"
 #include "sample/fields.h"
 #include "sample/gpu_assignment.h"
 #include "sample/netlink_socket.h"
 #include "sample/netlink_text.h"
+#include "sample/numa_nodes.h"
+#include "sample/perf_switches.h"
 
 namespace eroica {
 namespace {
@@ -67,6 +71,18 @@ void add_processes(const SystemFiles& files, SignalSupply& into) {
              "not told by this process's control group");
 }
 
+void add_switches(const SystemFiles& files, SignalSupply& into) {
+  const bool is_here = files.exists("/proc/self/stat");
+  const std::unique_ptr<SwitchFeed> switches = perf_switches({getpid()});
+  const std::string_view why = is_here ? std::string_view(switches->problem()) : "no /proc";
+  for (const char* metric : {"cpu.main_thread_preempted", "cpu.main_thread_wakeup_wait"}) {
+    into[metric] = unless(is_here && switches->tells_of(getpid()), why);
+  }
+  for (const char* metric : {"cpu.main_thread_wait_foreign", "cpu.main_thread_wait_own"}) {
+    into[metric] = unless(is_here && switches->tells_others(), why);
+  }
+}
+
 void add_host(const SystemFiles& files, SignalSupply& into) {
   const SignalState cpus = unless(files.exists("/proc/stat"), "no /proc/stat");
   for (const char* metric : {"cpu.busy", "cpu.softirq", "cpu.irq", "cpu.steal", "cpu.iowait", "cpu.foreign"}) {
@@ -112,10 +128,18 @@ void add_network(const SystemFiles& files, SignalSupply& into) {
   into["net.speed"] = unless(any_has("speed"), "not in /sys/class/net");
   into["net.link_down"] = unless(any_has("carrier_down_count"), "not in /sys/class/net");
   into["net.members_up"] = unless(any_has("bonding"), "no bond here", Kind::kNothingThere);
+  into["net.cnp"] = unless(any_has("device/infiniband"), "no RDMA device here", Kind::kNothingThere);
+  const std::optional<NetlinkSocket> drivers = NetlinkSocket::open(NETLINK_ROUTE, files.path("/proc/self/ns/net"));
+  const bool counts_pauses = drivers && std::ranges::any_of(names, [&](const std::string& name) {
+                               const PauseCounters found = find_pause_counters(drivers->statistics_names(name));
+                               return !found.of_link.empty() || !found.of_priorities.empty();
+                             });
+  into["net.pause"] = unless(counts_pauses, "no interface's driver counts them", Kind::kNothingThere);
   into["net.queue"] = unless(answers(files, NETLINK_ROUTE, encode_queues_request()), "the kernel does not tell");
   const SignalState connections =
       unless(answers(files, NETLINK_SOCK_DIAG, encode_connections_request(AF_INET)), "the kernel does not tell");
-  for (const char* metric : {"net.tcp_rtt", "net.tcp_backlog", "net.tcp_retransmit"}) into[metric] = connections;
+  for (const char* metric : {"net.tcp_rtt", "net.tcp_backlog", "net.tcp_retransmit", "net.tcp_delivery"})
+    into[metric] = connections;
 }
 
 /// What the GPUs of a vendor tell when they are asked once; `why` they tell nothing.
@@ -157,6 +181,9 @@ void add_gpus(const SystemFiles& files, const GpuFeeds& gpus, int64_t most_ns, S
     const std::string_view metric = gpu_signal_name(static_cast<GpuSignal>(i)).metric;
     into[std::string(metric)] = unless(told.contains(metric), why, kind);
   }
+  const bool has_nodes = NumaNodes(files).count() > 1;
+  into["cpu.remote_numa"] =
+      unless(any && has_nodes, has_nodes ? std::string_view(kNoGpu) : "one NUMA node", Kind::kNothingThere);
   into["gpu.foreign_processes"] = told.contains("gpu.foreign_processes")
                                       ? unless(in_host_pid_namespace(files), "not in the host's pid namespace")
                                       : SignalState{kind, why};
@@ -167,6 +194,7 @@ void add_gpus(const SystemFiles& files, const GpuFeeds& gpus, int64_t most_ns, S
 SignalSupply signal_supply(const SystemFiles& files, const GpuFeeds& gpus, int64_t most_ns) {
   SignalSupply supply;
   add_processes(files, supply);
+  add_switches(files, supply);
   add_host(files, supply);
   add_network(files, supply);
   add_gpus(files, gpus, most_ns, supply);

@@ -249,6 +249,22 @@ TEST_P(NcclPlugin, CallbacksThatComeLateDoNothing) {
   EXPECT_EQ(program.end(), 0);
 }
 
+TEST_P(NcclPlugin, AStepOfTheSystemsClockMovesNothing) {
+  HostProgram program(GetParam(), 2, 50, "step");
+  ASSERT_EQ(program.line(), "off");
+  const int64_t before_ns = unix_ns();
+  ask(before_ns, before_ns + 2 * kSecond);
+  ASSERT_EQ(program.line(), "done");  // the window has ended although the system's clock is an hour back
+  const NcclWindow found = window();
+  expect_all(found, 2, 50);
+  for (const nccl::Record& record : found.records) {
+    EXPECT_GE(record.start_unix_ns, before_ns);
+    EXPECT_LE(record.start_unix_ns + record.duration_ns, unix_ns());
+  }
+  program.go_on();
+  EXPECT_EQ(program.end(), 0);
+}
+
 TEST_P(NcclPlugin, MoreThanTheRingHolds) {
   constexpr int kCollectives = 14'000;
   HostProgram program(GetParam(), 2, kCollectives, "window");

@@ -6,10 +6,12 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <chrono>
 #include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <thread>
 #include <tuple>
 
 #include "agent/nccl_ring.h"
@@ -74,8 +76,19 @@ class WindowRunnerTest : public ::testing::Test {
     write(plan.id, 0, 1000);
     write(plan.id, 1, bytes_of_1);
     now_ns_ = plan.end_unix_ns + kSecond;
-    taken = runner.tick(ranks_, now_ns_);
+    taken = end(runner);
     return told;
+  }
+
+  /// The window, once all of it is written.
+  std::optional<WindowTaken> end(WindowRunner& runner) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(60);
+    std::optional<WindowTaken> taken = runner.tick(ranks_, now_ns_);
+    while (!taken && std::chrono::steady_clock::now() < deadline) {
+      std::this_thread::yield();
+      taken = runner.tick(ranks_, now_ns_);
+    }
+    return taken;
   }
 
   std::string folder_;
@@ -171,7 +184,8 @@ TEST_F(WindowRunnerTest, BesideTheJobsOwnProfilerNobodyWaitsForATrace) {
     runner.edge(rank, {rank, id, false, rank == 1, {}});
   }
   write(id, 0, 1000);
-  const std::optional<WindowTaken> taken = runner.tick(ranks_, runner.plan().end_unix_ns);
+  now_ns_ = runner.plan().end_unix_ns;
+  const std::optional<WindowTaken> taken = end(runner);
   ASSERT_TRUE(taken);
   ASSERT_EQ(taken->notes.size(), 1);
   EXPECT_THAT(taken->notes[0], HasSubstr("rank 1 has no trace: the job's own profiler is running"));
@@ -196,7 +210,7 @@ TEST_F(WindowRunnerTest, WhatNcclToldStandsInTheBundle) {
   std::optional<WindowTaken> taken;
   write_ring(folder_, "100-ab", 0, {now_ns_ - kSecond});        // of an earlier window
   write_ring(folder_, "101-ab", 1, {now_ns_ + 20 * kSecond});   // of this one
-  write_ring(folder_, "102-ab", 7, {now_ns_ + 20 * kSecond});   // of no rank of the window
+  write_ring(folder_, "102-ab", 0, {now_ns_ + 20 * kSecond});   // of another process that is a rank 0
   write_ring(folder_, "103-ab", -1, {now_ns_ + 20 * kSecond});  // of nobody knows whom
   take(runner, 1000, taken);
   ASSERT_TRUE(taken);
@@ -205,9 +219,26 @@ TEST_F(WindowRunnerTest, WhatNcclToldStandsInTheBundle) {
   EXPECT_THAT(bundle, HasSubstr(R"("nccl": "nccl-rank1.json")"));
   EXPECT_THAT(bundle, Not(HasSubstr("nccl-rank0.json")));
   EXPECT_TRUE(std::filesystem::exists(taken->folder + "/nccl-rank1.json"));
-  EXPECT_FALSE(std::filesystem::exists(taken->folder + "/nccl-rank7.json"));
+  EXPECT_FALSE(std::filesystem::exists(taken->folder + "/nccl-rank0.json"));
   ASSERT_EQ(taken->notes.size(), 1);
   EXPECT_EQ(taken->notes[0], "of rank 1, 2 events of NCCL were lost");
+}
+
+TEST_F(WindowRunnerTest, ThePidTellsWhoseNcclItIs) {
+  HelloMessage hello;
+  hello.rank = 2;
+  hello.world_size = 3;
+  ranks_.hello(hello, kNoPid + 2, "101-cd", false, 1);  // a container's process may have the number of another one's
+  write_ring(folder_, "100-ab", 5, {now_ns_ + 20 * kSecond});  // rank 0, whatever another launcher called it
+  write_ring(folder_, "101-ef", 2, {now_ns_ + 20 * kSecond});
+  write_ring(folder_, "101-ab", 1, {now_ns_ + 20 * kSecond});
+  WindowRunner runner = this->runner(PythonStacks::kTrace);
+  std::optional<WindowTaken> taken;
+  take(runner, 1000, taken);
+  ASSERT_TRUE(taken);
+  for (const char* name : {"nccl-rank0.json", "nccl-rank1.json", "nccl-rank2.json"}) {
+    EXPECT_TRUE(std::filesystem::exists(taken->folder + "/" + name)) << name;
+  }
 }
 
 TEST_F(WindowRunnerTest, WhatTheProbesReadAtTheEdgesIsInTheBundle) {
@@ -219,7 +250,8 @@ TEST_F(WindowRunnerTest, WhatTheProbesReadAtTheEdgesIsInTheBundle) {
   runner.edge(1, {1, plan.id, false, false, {plan.start_unix_ns, 7, 5, {{"tp", 3, 3}}}});
   runner.edge(1, {1, plan.id, true, false, {plan.end_unix_ns, 17, 6, {}}});
   runner.edge(1, {1, "another", true, false, {1, 1, 1, {}}});
-  const std::optional<WindowTaken> taken = runner.tick(ranks_, plan.end_unix_ns);
+  now_ns_ = plan.end_unix_ns;
+  const std::optional<WindowTaken> taken = end(runner);
   ASSERT_TRUE(taken);
   const Result<InputSet> inputs = discover({taken->folder}, {});
   ASSERT_TRUE(inputs);

@@ -75,7 +75,8 @@ class GpuEvidence : public ::testing::Test {
     SampledJob job{host, {}, 1};
     for (const RankInput& rank : inputs_.ranks) {
       if (rank.host != host) continue;
-      job.ranks.push_back({.rank = rank.rank, .pid = 9, .host = host, .local_rank = rank.gpu, .on_gpu = true});
+      job.ranks.push_back(
+          {.rank = rank.rank, .pid = 9, .host = host, .local_rank = rank.gpu, .gpus = GpuVendor::kNvidia});
     }
     const StandIn library("nvml", "libnvidia-ml.so.1", script(hot));
     const auto feed =

@@ -7,6 +7,7 @@
 // ends what the thread began, as NCCL's does.
 
 #include <dlfcn.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -15,6 +16,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <ctime>
 #include <deque>
 #include <memory>
 #include <mutex>
@@ -33,6 +35,7 @@ constexpr uint64_t kDeviceStart = 5'000'000;
 constexpr uint64_t kDeviceNs = 1'000;
 
 int mask = -1;  // NCCL's word
+std::atomic<int64_t> clock_step_s = 0;
 
 bool is_on() { return __atomic_load_n(&mask, __ATOMIC_RELAXED) != 0; }
 
@@ -200,6 +203,10 @@ void wait_until_on() {
   while (!is_on()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
 }
 
+void wait_until_off() {
+  while (is_on()) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+}
+
 void run_all(std::vector<std::unique_ptr<Rank>>& ranks, int collectives) {
   std::vector<std::thread> threads;
   threads.reserve(ranks.size());
@@ -208,6 +215,13 @@ void run_all(std::vector<std::unique_ptr<Rank>>& ranks, int collectives) {
 }
 
 }  // namespace
+
+/// The system's clock, which steps when the scenario says so; the plugin asks this one.
+extern "C" int clock_gettime(clockid_t clock, timespec* time) noexcept {
+  if (syscall(SYS_clock_gettime, clock, time) != 0) return -1;
+  if (clock == CLOCK_REALTIME) time->tv_sec += clock_step_s;
+  return 0;
+}
 
 int main(int argc, char** argv) {
   if (argc != 6) Plugin::fail("usage");
@@ -230,6 +244,11 @@ int main(int argc, char** argv) {
     void* stranger = plugin.proxy(others_context, send, 9, false, getpid() + 1);
     plugin.stop(stranger);
     plugin.stop(send);
+  } else if (scenario == "step") {
+    wait_until_on();
+    clock_step_s = -3600;
+    run_all(ranks, collectives);
+    wait_until_off();
   } else if (scenario == "late") {
     wait_until_on();
     std::vector<void*> held;

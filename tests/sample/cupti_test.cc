@@ -12,6 +12,7 @@ namespace eroica::testing {
 namespace {
 
 using ::testing::Contains;
+using ::testing::ContainsRegex;
 using ::testing::HasSubstr;
 
 // Two GPUs; the multiprocessors of the second one, which is the job's, get ever busier.
@@ -133,6 +134,36 @@ TEST_F(CuptiThatHangs, CostsNothingElse) {
               Contains("use of NVIDIA GPUs at 10 kHz (cuptiPmSamplingDecodeData does not come back)"));
   cupti_.release();
   ASSERT_TRUE(fine->wait_idle(kLong));
+}
+
+class CuptiThatDoesNotDecode : public CuptiTest {
+ protected:
+  CuptiThatDoesNotDecode() : CuptiTest("fail cuptiPmSamplingDecodeData 7\n") {}
+};
+class CuptiThatDoesNotEvaluate : public CuptiTest {
+ protected:
+  CuptiThatDoesNotEvaluate() : CuptiTest("fail cuptiProfilerHostEvaluateToGpuValues 8\n") {}
+};
+class CuptiThatOverflows : public CuptiTest {
+ protected:
+  CuptiThatOverflows() : CuptiTest("set overflow 0 1\n") {}
+};
+
+TEST_F(CuptiThatDoesNotDecode, CallsThatFailAreCountedAndShown) {
+  sample_finely(nvml(), cupti());
+  EXPECT_THAT(sampler_->findings().missing,
+              Contains(ContainsRegex("use of NVIDIA GPUs at 10 kHz \\([0-9]+ calls failed, the last one: "
+                                     "cuptiPmSamplingDecodeData gives 7\\)")));
+}
+
+TEST_F(CuptiThatDoesNotEvaluate, CallsThatFailAreCountedAndShown) {
+  sample_finely(nvml(), cupti());
+  EXPECT_THAT(sampler_->findings().missing, Contains(HasSubstr("cuptiProfilerHostEvaluateToGpuValues gives 8")));
+}
+
+TEST_F(CuptiThatOverflows, ItIsCountedAndShown) {
+  sample_finely(nvml(), cupti());
+  EXPECT_THAT(sampler_->findings().missing, Contains(ContainsRegex("[0-9]+ times samples were lost")));
 }
 
 TEST_F(CuptiThatDoesNotStart, AProblemOfTheStartIsTold) {

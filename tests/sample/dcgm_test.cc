@@ -51,6 +51,10 @@ class DcgmWithoutEngine : public DcgmTest {
  protected:
   DcgmWithoutEngine() : DcgmTest("fail dcgmConnect -21\n") {}
 };
+class DcgmThatRestarts : public DcgmTest {
+ protected:
+  DcgmThatRestarts() : DcgmTest("set restart_s 0 1\nset dcgm.1002 1 0.25\n") {}
+};
 class DcgmThatRefuses : public DcgmTest {
  protected:
   DcgmThatRefuses() : DcgmTest("fail dcgmWatchFields -33\n") {}
@@ -70,6 +74,27 @@ TEST_F(DcgmTest, UseOfTheJobsGpus) {
 TEST_F(DcgmWithoutEngine, IsTold) {
   sample_both();
   EXPECT_THAT(sampler_->findings().missing, Contains("use of NVIDIA GPUs by DCGM (no DCGM engine runs here)"));
+}
+
+TEST_F(DcgmThatRestarts, ItsGpusAreFoundAndWatchedAgain) {
+  const auto counters =
+      std::make_shared<GpuFeed>([path = nvml_.path()](CallWatch& watch) { return nvml_library(watch, path); });
+  const auto fine =
+      std::make_shared<GpuFeed>([path = dcgm_.path()](CallWatch& watch) { return dcgm_library(watch, path); });
+  sampler_.emplace(files(), job(), free_of_charge, GpuFeeds{{counters}, fine});
+  int64_t at_ns = kBegin;
+  const auto sample_until = [&](double use) {
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::nanoseconds(kLong);
+    while (last("gpu.sm_active", "host node/gpu 1") != use && std::chrono::steady_clock::now() < deadline) {
+      ASSERT_TRUE(counters->wait_idle(kLong));
+      ASSERT_TRUE(fine->wait_idle(kLong));
+      sampler_->sample(at_ns += kSecond / 50);
+    }
+    EXPECT_EQ(last("gpu.sm_active", "host node/gpu 1"), use);
+  };
+  sample_until(0.75);
+  dcgm_.at(1);
+  sample_until(0.25);
 }
 
 TEST_F(DcgmThatRefuses, IsTold) {

@@ -9,7 +9,9 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <memory>
 
+#include "base/clocks.h"
 #include "trace/byte_source.h"
 #include "trace/samples.h"
 
@@ -102,6 +104,70 @@ TEST(HostSampler, RanksAndTheirThreads) {
   EXPECT_EQ(last(sampler, "rank 1", "cpu.run"), 0.0);
   EXPECT_EQ(last(sampler, "rank 1", "cpu.allowed"), 2.0);
   EXPECT_EQ(last(sampler, "rank 1", "process.threads"), 2.0);
+}
+
+/// Tells of one thread what it is given.
+class PlayedSwitches : public SwitchFeed {
+ public:
+  explicit PlayedSwitches(pid_t tid) : tid_(tid) {}
+  bool take(int64_t /*until_ns*/, std::vector<Switch>& into) override {
+    into.insert(into.end(), next.begin(), next.end());
+    next.clear();
+    return true;
+  }
+  [[nodiscard]] uint64_t lost() const override { return 3; }
+  [[nodiscard]] bool tells_of(pid_t tid) const override { return tid == tid_; }
+  [[nodiscard]] bool tells_others() const override { return true; }
+  [[nodiscard]] const std::string& problem() const override { return problem_; }
+
+  std::vector<Switch> next;
+
+ private:
+  pid_t tid_;
+  std::string problem_ = "told by a test";
+};
+
+TEST(HostSampler, SwitchesSplitTheTimeOfATrainingThreadAndNameTheNeighbour) {
+  constexpr int64_t kMs = 1'000'000;
+  const Machine machine;
+  machine.process({.pid = 100, .parent = 10});
+  machine.process({.pid = 200, .parent = 10});
+  machine.process({.pid = 300, .parent = 1, .name = "stress"});
+  machine.write("/proc/300/comm", "stress\n");
+  machine.write("/proc/300/cgroup", "0::/user.slice\n");
+  const auto switches = std::make_shared<PlayedSwitches>(100);
+  HostSampler sampler(machine.files(), kJob, free_of_charge, {}, switches);
+  sampler.sample(kBegin);
+  const int64_t begin_ns = monotonic_ns();
+  using Kind = Switch::Kind;
+  switches->next = {{begin_ns + 10 * kMs, Kind::kPreempted, 100, 300}, {begin_ns + 30 * kMs, Kind::kOn, 100, 300},
+                    {begin_ns + 40 * kMs, Kind::kPreempted, 100, 100}, {begin_ns + 50 * kMs, Kind::kOn, 100, 100},
+                    {begin_ns + 60 * kMs, Kind::kOff, 100, 0},         {begin_ns + 61 * kMs, Kind::kOn, 100, 0}};
+  machine.process({.pid = 100, .parent = 10, .run_ms = 70, .wait_ms = 30});
+  machine.process({.pid = 200, .parent = 10, .run_ms = 500});
+  sampler.finish(kBegin + kSecond);
+  double preempted_s = 0;
+  for (const SampleSeries& series : sampler.samples().series) {
+    if (series.entity != "rank 0" || series.metric != "cpu.main_thread_preempted") continue;
+    for (size_t i = 1; i < series.samples.size(); ++i) {
+      preempted_s += series.samples[i].value *
+                     static_cast<double>(series.samples[i].time_ns - series.samples[i - 1].time_ns) * 1e-9;
+    }
+  }
+  EXPECT_NEAR(preempted_s, 0.03, 0.002);
+  EXPECT_EQ(last(sampler, "rank 0", "cpu.main_thread_wait_foreign"), 0.02);
+  EXPECT_EQ(last(sampler, "rank 0", "cpu.main_thread_wait_own"), 0.01);
+  EXPECT_EQ(last(sampler, "rank 1", "cpu.main_thread_run"), 0.5);  // as booked
+  EXPECT_EQ(last(sampler, "rank 1", "cpu.main_thread_preempted"), std::nullopt);
+  const SourceFindings findings = sampler.findings();
+  ASSERT_EQ(findings.neighbours.size(), 1U);
+  EXPECT_EQ(findings.neighbours[0].rank, 0);
+  EXPECT_EQ(findings.neighbours[0].pid, 300);
+  EXPECT_EQ(findings.neighbours[0].name, "stress");
+  EXPECT_EQ(findings.neighbours[0].cgroup, "/user.slice");
+  EXPECT_NEAR(findings.neighbours[0].waited_s, 0.02, 1e-9);
+  EXPECT_THAT(findings.missing, ::testing::Contains("3 switches of threads: they came faster than they were read"));
+  EXPECT_THAT(findings.missing, ::testing::Contains("who had the CPU that a rank waited for (told by a test)"));
 }
 
 TEST(HostSampler, ThrottledTimeOfVersion1) {

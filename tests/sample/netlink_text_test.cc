@@ -1,5 +1,6 @@
 #include "sample/netlink_text.h"
 
+#include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <linux/inet_diag.h>
 #include <linux/netlink.h>
@@ -35,28 +36,38 @@ std::string attribute(uint16_t kind, const std::string& content) {
   return bytes;
 }
 
-std::string connection(uint32_t inode, uint32_t round_trip_us) {
+std::string connection(uint32_t inode, uint32_t round_trip_us, bool is_short_of_data = false) {
   inet_diag_msg one{};
   one.idiag_family = AF_INET;
   one.idiag_inode = inode;
+  one.id.idiag_dst[0] = htonl(0x0a570003);
   tcp_info info{};
   info.tcpi_rtt = round_trip_us;
   info.tcpi_total_retrans = 3;
   info.tcpi_notsent_bytes = 4096;
+  info.tcpi_bytes_acked = 5'000'000'000;
+  info.tcpi_busy_time = 700;
+  info.tcpi_delivery_rate = 125'000'000;
+  info.tcpi_delivery_rate_app_limited = is_short_of_data ? 1 : 0;
   return message(SOCK_DIAG_BY_FAMILY,
                  bytes_of(one) + attribute(INET_DIAG_SHUTDOWN, "x") + attribute(INET_DIAG_INFO, bytes_of(info)));
 }
 
 TEST(NetlinkText, Connections) {
   std::vector<TcpConnection> told;
-  EXPECT_EQ(decode_connections(connection(7, 120) + connection(8, 90), told), NetlinkNext::kMore);
+  EXPECT_EQ(decode_connections(connection(7, 120) + connection(8, 90, true), told), NetlinkNext::kMore);
   EXPECT_EQ(decode_connections(message(NLMSG_DONE, "\0\0\0\0"), told), NetlinkNext::kEnd);
   ASSERT_EQ(told.size(), 2u);
   EXPECT_EQ(told[0].inode, 7u);
   EXPECT_EQ(told[0].round_trip_us, 120u);
   EXPECT_EQ(told[0].retransmitted, 3u);
   EXPECT_EQ(told[0].unsent_bytes, 4096u);
+  EXPECT_EQ(address_text(told[0].peer), "10.87.0.3");
+  EXPECT_EQ(told[0].acked_bytes, 5'000'000'000u);
+  EXPECT_EQ(told[0].busy_us, 700u);
+  EXPECT_EQ(told[0].delivery_bytes_per_s, 125'000'000u);
   EXPECT_EQ(told[1].inode, 8u);
+  EXPECT_EQ(told[1].delivery_bytes_per_s, 0u);
 }
 
 TEST(NetlinkText, AnErrorRefuses) {

@@ -176,12 +176,28 @@ process 100 5
   EXPECT_EQ(last("gpu.foreign_processes", "host node/gpu 1"), 0);
 }
 
+// As in vGPU and MIG modes: a rank that has memory on both may compute on either.
+TEST_F(NvmlTest, MemoryThatIsNotToldTellsNoGpu) {
+  const StandIn library("nvml", "libnvidia-ml.so.1", R"(
+device GPU-00 00000000:0a:00.0 NVIDIA A100
+set sm_mhz 0 1000
+process 100 18446744073709551615
+device GPU-11 00000000:17:00.0 NVIDIA A100
+set sm_mhz 0 2000
+process 100 18446744073709551615
+)");
+  sample(library, nvml_feed(library), job());
+  EXPECT_EQ(last("gpu.sm_clock"), std::nullopt);
+  EXPECT_EQ(last("gpu.sm_clock", "host node/gpu 1"), std::nullopt);
+  EXPECT_TRUE(findings().gpus.empty());
+}
+
 TEST_F(NvmlTest, InAContainerProcessesAreNotKnown) {
   enter_container();
   const StandIn library("nvml", "libnvidia-ml.so.1", kHopper);
   SampledJob described = job();
   described.ranks[0].local_rank = 0;
-  described.ranks[0].on_gpu = true;
+  described.ranks[0].gpus = GpuVendor::kNvidia;
   sample(library, nvml_feed(library), described);
   EXPECT_EQ(last("gpu.sm_clock"), 1700e6);
   EXPECT_EQ(last("gpu.foreign_processes"), std::nullopt);

@@ -109,6 +109,30 @@ TEST_F(RocmTest, AFunctionThatFailsCostsItsSignalsAlone) {
   EXPECT_EQ(last("gpu.temperature"), 98);
 }
 
+constexpr const char* kTwoGpus = R"(
+device - - AMD Instinct MI250X
+set watts 0 100
+process 100 500
+device - - AMD Instinct MI250X
+set watts 0 200
+process 100 64000000000
+)";
+
+TEST_F(RocmTest, WhereARankHasMostOfItsMemory) {
+  const StandIn library("rocm_smi", "librocm_smi64.so.1", kTwoGpus);
+  sample(library, rocm_feed(library), job());
+  EXPECT_EQ(last("gpu.power"), std::nullopt);
+  EXPECT_EQ(last("gpu.power", "host node/gpu 1"), 200);
+}
+
+TEST_F(RocmTest, MemoryOfAllGpusTogetherTellsNone) {
+  const StandIn library("rocm_smi", "librocm_smi64.so.1",
+                        std::string(kTwoGpus) + "fail rsmi_compute_process_info_by_device_get 2\n");
+  sample(library, rocm_feed(library), job());
+  EXPECT_EQ(last("gpu.power"), std::nullopt);
+  EXPECT_EQ(last("gpu.power", "host node/gpu 1"), std::nullopt);
+}
+
 TEST_F(RocmTest, WithoutADriverItIsNoProblem) {
   const StandIn library("rocm_smi", "librocm_smi64.so.1", "fail rsmi_init 8\n");
   sample(library, rocm_feed(library), job());

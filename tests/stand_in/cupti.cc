@@ -177,6 +177,7 @@ Status cuptiPmSamplingDecodeData(Decode* decode) {
   image.device = sampling->device;
   sampling->taken += image.count;
   std::memcpy(decode->image, &image, sizeof image);
+  decode->overflow = eroica::stand_in::value(script().devices.at(image.device), "overflow").has_value() ? 1 : 0;
   return kSuccess;
 }
 

@@ -1,10 +1,13 @@
 // Stands in for libdcgm.so with an engine.
 
+#include <unistd.h>
+
 #include <chrono>
 #include <cmath>
 #include <cstdio>
 #include <map>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "sample/dcgm_abi.h"
@@ -16,23 +19,47 @@ using namespace eroica::dcgm;  // NOLINT(google-build-using-namespace)
 using eroica::stand_in::enter;
 using eroica::stand_in::script;
 
+// A script may have the engine start anew at "restart_s": what it was told before is gone, GPUs have other numbers.
+constexpr Status kNotConnected = -21;
+constexpr Status kTaken = -26;  // another agent's group has the name without a number
 std::map<Handle, std::vector<unsigned short>> groups;
 int watched = 0;
+Handle engines = 77;
+Handle lost = 0;
+bool is_new = false;
+
+bool restarts() {
+  if (is_new || script().devices.empty()) return false;
+  const std::optional<double> at_s = eroica::stand_in::value(script().devices.back(), "restart_s");
+  if (!at_s || eroica::stand_in::now_s() < *at_s) return false;
+  is_new = true;
+  groups.clear();
+  watched = 0;
+  return true;
+}
 
 }  // namespace
 
 extern "C" {
 
-Status dcgmInit() { return eroica::stand_in::start() ? enter("dcgmInit").value_or(kSuccess) : -3; }
+Status dcgmInit() {
+  if (!eroica::stand_in::start()) return -3;
+  is_new = false;
+  return enter("dcgmInit").value_or(kSuccess);
+}
 
 Status dcgmConnect(const char* /*address*/, Handle* engine) {
-  *engine = 77;
+  (void)restarts();
+  *engine = ++engines;
   return enter("dcgmConnect").value_or(kSuccess);
 }
 
-Status dcgmFieldGroupCreate(Handle /*engine*/, int count, const unsigned short* fields, const char* /*name*/,
+Status dcgmDisconnect(Handle /*engine*/) { return enter("dcgmDisconnect").value_or(kSuccess); }
+
+Status dcgmFieldGroupCreate(Handle /*engine*/, int count, const unsigned short* fields, const char* name,
                             Handle* group) {
   if (const auto status = enter("dcgmFieldGroupCreate")) return *status;
+  if (std::string_view(name).find(std::to_string(getpid())) == std::string_view::npos) return kTaken;
   *group = groups.size() + 100;
   groups[*group] = {fields, fields + count};
   return kSuccess;
@@ -59,8 +86,10 @@ Status dcgmUnwatchFields(Handle /*engine*/, Handle /*gpus*/, Handle /*group*/) {
 
 Status dcgmUpdateAllFields(Handle /*engine*/, int /*wait*/) { return enter("dcgmUpdateAllFields").value_or(kSuccess); }
 
-Status dcgmGetLatestValues(Handle /*engine*/, Handle /*gpus*/, Handle group, TakeValues take, void* user) {
+Status dcgmGetLatestValues(Handle engine, Handle /*gpus*/, Handle group, TakeValues take, void* user) {
   if (const auto status = enter("dcgmGetLatestValues")) return *status;
+  if (restarts()) lost = engine;
+  if (engine <= lost) return kNotConnected;
   const auto now = std::chrono::system_clock::now().time_since_epoch();
   for (unsigned gpu = 0; gpu < script().devices.size(); ++gpu) {
     const eroica::stand_in::Device& device = script().devices[gpu];
@@ -82,7 +111,8 @@ Status dcgmGetLatestValues(Handle /*engine*/, Handle /*gpus*/, Handle group, Tak
         one.value.real = value.value_or(140737488355328.0);  // blank
       }
     }
-    if (take(gpu + 4, values.data(), static_cast<int>(values.size()), user) != 0) break;
+    const unsigned number = is_new ? 9 - gpu : gpu + 4;
+    if (take(number, values.data(), static_cast<int>(values.size()), user) != 0) break;
   }
   return kSuccess;
 }

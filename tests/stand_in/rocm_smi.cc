@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
-#include <set>
+#include <map>
 #include <string>
 
 #include "sample/rocm_smi_abi.h"
@@ -108,9 +108,9 @@ Status rsmi_dev_pci_replay_counter_get(uint32_t gpu, uint64_t* count) {
 
 Status rsmi_compute_process_info_get(eroica::rocm_smi::ProcessInfo* into, uint32_t* count) {
   if (const auto status = enter("rsmi_compute_process_info_get")) return *status;
-  std::set<std::pair<int, uint64_t>> all;
+  std::map<int, uint64_t> all;  // memory of all GPUs together
   for (const auto& device : script().devices) {
-    for (const auto& process : eroica::stand_in::processes(device)) all.insert(process);
+    for (const auto& [pid, bytes] : eroica::stand_in::processes(device)) all[pid] += bytes;
   }
   uint32_t written = 0;
   for (const auto& [pid, bytes] : all) {
@@ -118,6 +118,17 @@ Status rsmi_compute_process_info_get(eroica::rocm_smi::ProcessInfo* into, uint32
   }
   *count = written;
   return kSuccess;
+}
+
+Status rsmi_compute_process_info_by_device_get(uint32_t pid, uint32_t gpu, eroica::rocm_smi::ProcessInfo* into) {
+  if (const auto status = enter("rsmi_compute_process_info_by_device_get")) return *status;
+  if (gpu >= script().devices.size()) return kInvalid;
+  for (const auto& [process, bytes] : eroica::stand_in::processes(script().devices[gpu])) {
+    if (process != static_cast<int>(pid)) continue;
+    *into = {pid, 0, bytes, 0, 0};
+    return kSuccess;
+  }
+  return kNotSupported;
 }
 
 Status rsmi_compute_process_gpus_get(uint32_t pid, uint32_t* gpus, uint32_t* count) {
