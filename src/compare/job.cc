@@ -176,7 +176,6 @@ void JobBuilder::add_collectives(const RankPattern& pattern, double steps, RankF
     use.p50_us = at(0.5);
     use.p99_us = at(0.99);
     job_.collectives.push_back(use);
-    if (from.kind == "send") facts.sends_per_step += static_cast<uint32_t>(std::lround(use.count));
   }
   std::set<int32_t> partners;
   for (const CollectiveInstance& instance : pattern.instances) {
