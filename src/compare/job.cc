@@ -47,6 +47,34 @@ void count_per_common_step(Job& job) {
   }
 }
 
+// By rank, each once: of one whose trace one host could not give and another could, what was observed is kept.
+void put_ranks_in_order(Job& job) {
+  std::vector<uint32_t> order(job.ranks.size());
+  std::iota(order.begin(), order.end(), 0U);
+  const auto out_of_order = [](const RankFacts& a, const RankFacts& b) { return a.rank >= b.rank; };
+  if (std::adjacent_find(job.ranks.begin(), job.ranks.end(), out_of_order) == job.ranks.end()) return;
+  std::stable_sort(order.begin(), order.end(), [&](uint32_t a, uint32_t b) {
+    return std::pair(job.ranks[a].rank, !job.ranks[a].observed) < std::pair(job.ranks[b].rank, !job.ranks[b].observed);
+  });
+  std::vector<uint32_t> place(order.size());
+  std::vector<RankFacts> ranks;
+  ranks.reserve(order.size());
+  for (const uint32_t from : order) {
+    const RankFacts& rank = job.ranks[from];
+    const bool is_double = !rank.observed && !ranks.empty() && ranks.back().rank == rank.rank;
+    if (!is_double) ranks.push_back(rank);
+    place[from] = static_cast<uint32_t>(ranks.size() - 1);
+  }
+  job.ranks = std::move(ranks);
+  for (RankEnd& end : job.ends) end.rank = place[end.rank];
+  std::sort(job.ends.begin(), job.ends.end(), [](const RankEnd& a, const RankEnd& b) { return a.rank < b.rank; });
+  for (Entity& entity : job.entities) {
+    for (uint32_t& rank : entity.ranks) rank = place[rank];
+    std::sort(entity.ranks.begin(), entity.ranks.end());
+    entity.ranks.erase(std::unique(entity.ranks.begin(), entity.ranks.end()), entity.ranks.end());
+  }
+}
+
 }  // namespace
 
 const Signal* Job::signal(std::string_view metric) const {
@@ -176,7 +204,6 @@ void JobBuilder::add_collectives(const RankPattern& pattern, double steps, RankF
     use.p50_us = at(0.5);
     use.p99_us = at(0.99);
     job_.collectives.push_back(use);
-    if (from.kind == "send") facts.sends_per_step += static_cast<uint32_t>(std::lround(use.count));
   }
   std::set<int32_t> partners;
   for (const CollectiveInstance& instance : pattern.instances) {
@@ -511,26 +538,7 @@ Job JobBuilder::finish(const NameTable& names) {
   Job job = std::move(job_);
   *this = JobBuilder(most_uses_);
   classify_functions(job, names);
-  std::vector<uint32_t> order(job.ranks.size());
-  std::iota(order.begin(), order.end(), 0U);
-  const auto by_rank = [&](uint32_t a, uint32_t b) { return job.ranks[a].rank < job.ranks[b].rank; };
-  if (!std::is_sorted(order.begin(), order.end(), by_rank)) {
-    std::stable_sort(order.begin(), order.end(), by_rank);
-    std::vector<uint32_t> place(order.size());
-    std::vector<RankFacts> ranks;
-    ranks.reserve(order.size());
-    for (uint32_t i = 0; i < order.size(); ++i) {
-      place[order[i]] = i;
-      ranks.push_back(job.ranks[order[i]]);
-    }
-    job.ranks = std::move(ranks);
-    for (RankEnd& end : job.ends) end.rank = place[end.rank];
-    std::sort(job.ends.begin(), job.ends.end(), [](const RankEnd& a, const RankEnd& b) { return a.rank < b.rank; });
-    for (Entity& entity : job.entities) {
-      for (uint32_t& rank : entity.ranks) rank = place[rank];
-      std::sort(entity.ranks.begin(), entity.ranks.end());
-    }
-  }
+  put_ranks_in_order(job);
   std::sort(job.exchanges.begin(), job.exchanges.end());
   job.exchanges.erase(std::unique(job.exchanges.begin(), job.exchanges.end()), job.exchanges.end());
   std::sort(job.signals.begin(), job.signals.end(),

@@ -159,7 +159,6 @@ struct RankFacts {
   uint32_t collectives_begin = 0, collectives_end = 0;
   uint32_t steps_begin = 0, steps_end = 0;    ///< in Job::steps, at most kMaxSteps
   uint32_t groups_begin = 0, groups_end = 0;  ///< in Job::memberships
-  uint32_t sends_per_step = 0;                ///< point-to-point sends
   int64_t end_unix_ns = 0;                    ///< until when it was observed, own clock
   float observed_ms = 0;                      ///< for how long
   float silent_ms = 0;                        ///< from the end of its last event to then

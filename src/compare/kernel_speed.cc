@@ -1,8 +1,10 @@
 #include "compare/kernel_speed.h"
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <limits>
+#include <map>
 #include <utility>
 
 #include "base/robust.h"
@@ -110,6 +112,39 @@ double kernel_excess_share(const Job& job, const FunctionIndex& index, const Sub
                            KernelClass which) {
   const Times times = kernel_times(job, index, subject, rank, which);
   return times.actual - times.usual;
+}
+
+std::vector<double> kernel_excess_shares(const Job& job, const FunctionIndex& index, KernelClass which) {
+  std::vector<double> excess(job.ranks.size());
+  for (uint32_t function = 0; function < job.functions.size(); ++function) {
+    if (!is_in(job.functions[function], which)) continue;
+    std::map<std::array<uint32_t, 3>, std::vector<FunctionIndex::Entry>> alike;  // by accelerator and shapes
+    for (const FunctionIndex::Entry& entry : index.uses(function)) {
+      const FunctionUse& use = job.uses[entry.use];
+      if (use.mean_us > 0) alike[{job.ranks[entry.rank].device, use.shape, use.shapes}].push_back(entry);
+    }
+    for (const auto& [key, entries] : alike) {
+      if (entries.size() < 2) continue;
+      std::vector<double> calls;
+      std::vector<double> means;
+      for (const FunctionIndex::Entry& entry : entries) calls.push_back(job.uses[entry.use].calls);
+      FunctionUse usual = job.uses[entries.front().use];
+      usual.calls = static_cast<float>(median(calls));
+      std::vector<FunctionIndex::Entry> same;
+      for (const FunctionIndex::Entry& entry : entries) {
+        if (!is_same_work(usual, job.uses[entry.use])) continue;
+        same.push_back(entry);
+        means.push_back(job.uses[entry.use].mean_us);
+      }
+      if (same.size() < 2) continue;
+      const double usual_us = median(means);
+      for (const FunctionIndex::Entry& entry : same) {
+        const FunctionUse& use = job.uses[entry.use];
+        excess[entry.rank] += use.exposed * (1 - usual_us / use.mean_us);
+      }
+    }
+  }
+  return excess;
 }
 
 std::optional<double> kernel_ratio(const Job& job, const FunctionIndex& index, const Subject& subject,

@@ -47,6 +47,10 @@ double kernel_ratio_of(const Job& job, const FunctionIndex& index, const Subject
 double kernel_excess_share(const Job& job, const FunctionIndex& index, const Subject& subject, uint32_t rank,
                            KernelClass which);
 
+/// … of every rank by itself, at the median over all ranks with the same accelerator, whatever their stage: for ranks
+/// that nobody else does the same work as. By rank; 0 where nothing is comparable.
+std::vector<double> kernel_excess_shares(const Job& job, const FunctionIndex& index, KernelClass which);
+
 /// Work of a subject beside its peers'.
 struct WorkContrast {
   double ratio = 1;    ///< median over functions

@@ -1,130 +1,220 @@
 #include "compare/peers.h"
 
 #include <algorithm>
-#include <cctype>
 #include <cmath>
 #include <map>
 #include <numeric>
-#include <unordered_map>
-#include <unordered_set>
+#include <utility>
 
 #include <fmt/format.h>
+
+#include "compare/pipeline_links.h"
+#include "compare/program_difference.h"
+#include "compare/stage_order.h"
+#include "compare/union_find.h"
 
 namespace eroica {
 namespace {
 
-class UnionFind {
+constexpr size_t kLargestGroup = 1024;  // of a job with a pipeline; small groups tell enough
+constexpr float kTellingBytes = 4096;   // flags and norms are reduced over ranks that do different things
+constexpr uint32_t kNone = UINT32_MAX;
+
+bool is_symmetric(const std::string& kind) { return kind.starts_with("all_") || kind.starts_with("reduce_scatter"); }
+
+// Ranks, whether seen or only named by others, and what the links between them say.
+class Chains {
  public:
-  explicit UnionFind(size_t size) : parent_(size) { std::iota(parent_.begin(), parent_.end(), 0U); }
-  uint32_t find(uint32_t a) {
-    while (parent_[a] != a) a = parent_[a] = parent_[parent_[a]];
-    return a;
+  Chains(const Job& job, const PipelineLinks& links) {
+    for (const RankFacts& rank : job.ranks) ranks_.push_back(rank.rank);
+    for (const JobGroup& group : job.groups) {
+      if (group.ranks.size() <= kLargestGroup) ranks_.insert(ranks_.end(), group.ranks.begin(), group.ranks.end());
+    }
+    for (const auto& [a, b] : links.neighbours) {
+      ranks_.push_back(a);
+      ranks_.push_back(b);
+    }
+    std::sort(ranks_.begin(), ranks_.end());
+    ranks_.erase(std::unique(ranks_.begin(), ranks_.end()), ranks_.end());
+    neighbours_.resize(ranks_.size());
+    UnionFind parts(ranks_.size());
+    for (const auto& [a, b] : links.neighbours) {
+      const uint32_t left = place(a);
+      const uint32_t right = place(b);
+      neighbours_[left].push_back(right);
+      neighbours_[right].push_back(left);
+      parts.join(left, right);
+    }
+    std::vector<bool> forks(ranks_.size());
+    for (uint32_t i = 0; i < ranks_.size(); ++i) {
+      if (neighbours_[i].size() > 2) forks[parts.find(i)] = true;
+    }
+    // Along a chain or a ring every rank is a stage; where it forks only neighbours are known to differ.
+    chain_.reserve(ranks_.size());
+    for (uint32_t i = 0; i < ranks_.size(); ++i) {
+      const uint32_t root = parts.find(i);
+      chain_.push_back(neighbours_[i].empty() || forks[root] ? kNone : root);
+    }
+    stamp_.assign(ranks_.size(), kNone);
   }
-  void join(uint32_t a, uint32_t b) {
-    a = find(a);
-    b = find(b);
-    parent_[std::max(a, b)] = std::min(a, b);
+
+  [[nodiscard]] size_t size() const { return ranks_.size(); }
+  [[nodiscard]] int32_t rank(uint32_t place) const { return ranks_[place]; }
+  [[nodiscard]] const std::vector<uint32_t>& neighbours(uint32_t place) const { return neighbours_[place]; }
+  [[nodiscard]] uint32_t place(int32_t rank) const {
+    return static_cast<uint32_t>(std::lower_bound(ranks_.begin(), ranks_.end(), rank) - ranks_.begin());
+  }
+  /// The members of a group where all of them are in one stage; else nobody.
+  std::vector<uint32_t> of_one_stage(const JobGroup& group) {
+    std::vector<uint32_t> members;
+    if (group.ranks.size() < 2 || group.ranks.size() > kLargestGroup) return members;
+    ++stamps_;
+    std::vector<uint32_t> chains;
+    for (const int32_t rank : group.ranks) {
+      members.push_back(place(rank));
+      stamp_[members.back()] = stamps_;
+      if (chain_[members.back()] != kNone) chains.push_back(chain_[members.back()]);
+    }
+    std::sort(chains.begin(), chains.end());
+    bool spans = std::adjacent_find(chains.begin(), chains.end()) != chains.end();
+    for (const uint32_t member : members) {
+      spans = spans || std::any_of(neighbours_[member].begin(), neighbours_[member].end(),
+                                   [&](uint32_t other) { return stamp_[other] == stamps_; });
+    }
+    if (spans) members.clear();
+    return members;
   }
 
  private:
-  std::vector<uint32_t> parent_;
+  std::vector<int32_t> ranks_;                     // ascending
+  std::vector<std::vector<uint32_t>> neighbours_;  // by place in ranks_
+  std::vector<uint32_t> chain_;                    // …; kNone: in none
+  std::vector<uint32_t> stamp_;                    // … the last group that has it
+  uint32_t stamps_ = 0;
 };
 
-bool says(const std::string& desc, std::string_view word) {
-  const auto found = std::search(desc.begin(), desc.end(), word.begin(), word.end(),
-                                 [](char a, char b) { return std::toupper(static_cast<unsigned char>(a)) == b; });
-  return found != desc.end();
-}
-
-bool is_exchange(const std::string& kind) { return kind == "send" || kind == "recv"; }
-
-uint64_t pair_key(int32_t a, int32_t b) {
-  return static_cast<uint64_t>(static_cast<uint32_t>(std::min(a, b))) << 32 | static_cast<uint32_t>(std::max(a, b));
-}
-
-// Which groups are used for sends and receives, and which for anything else.
-struct GroupUse {
-  bool exchanges = false;
-  bool symmetric = false;
-};
-
-std::vector<GroupUse> group_uses(const Job& job) {
-  std::vector<GroupUse> uses(job.groups.size());
-  for (const CollectiveUse& use : job.collectives) {
-    (is_exchange(job.words[use.kind]) ? uses[use.group].exchanges : uses[use.group].symmetric) = true;
+// Of parts that no collective joins: those that run different programs, told apart.
+std::vector<std::vector<uint32_t>> by_program(const Job& job, const std::vector<std::vector<uint32_t>>& parts) {
+  std::vector<Program> programs;
+  programs.reserve(parts.size());
+  for (const std::vector<uint32_t>& part : parts) {
+    const auto seen = std::find_if(part.begin(), part.end(), [&](uint32_t index) { return job.ranks[index].observed; });
+    programs.push_back(seen == part.end() ? Program() : program_of(job, job.ranks[*seen]));
   }
-  return uses;
+  const auto belongs = [](const ProgramDifference& difference) { return !is_other_program(difference); };
+  std::vector<std::vector<uint32_t>> sets;
+  for (const std::vector<uint32_t>& alike : cluster(programs, belongs)) {
+    std::vector<uint32_t>& set = sets.emplace_back();
+    for (const uint32_t part : alike) set.insert(set.end(), parts[part].begin(), parts[part].end());
+    std::sort(set.begin(), set.end());
+  }
+  return sets;
 }
 
-// Pairs of ranks that are in different stages.
-std::unordered_set<uint64_t> apart(const Job& job, const std::vector<GroupUse>& uses) {
-  std::unordered_set<uint64_t> pairs;
-  for (const auto& [a, b] : job.exchanges) pairs.insert(pair_key(a, b));
-  for (size_t i = 0; i < job.groups.size(); ++i) {
-    const JobGroup& group = job.groups[i];
-    if (group.ranks.size() > 1024) continue;
-    const bool only_exchanges = uses[i].exchanges && !uses[i].symmetric && group.ranks.size() == 2;
-    if (!only_exchanges && !says(group.desc, "PIPELINE")) continue;
-    for (size_t a = 0; a < group.ranks.size(); ++a) {
-      for (size_t b = a + 1; b < group.ranks.size(); ++b) pairs.insert(pair_key(group.ranks[a], group.ranks[b]));
+std::vector<std::vector<uint32_t>> parts_of(UnionFind& joined, size_t count) {
+  std::map<uint32_t, std::vector<uint32_t>> parts;
+  for (uint32_t i = 0; i < count; ++i) parts[joined.find(i)].push_back(i);
+  std::vector<std::vector<uint32_t>> result;
+  result.reserve(parts.size());
+  for (auto& [root, part] : parts) result.push_back(std::move(part));
+  return result;
+}
+
+// Without a pipeline: collectives of data join ranks that do the same.
+void find_programs(const Job& job, Peers& peers) {
+  UnionFind joined(job.ranks.size());
+  std::vector<uint32_t> first(job.groups.size(), kNone);
+  size_t parts = job.ranks.size();
+  for (uint32_t i = 0; i < job.ranks.size() && parts > 1; ++i) {
+    for (const CollectiveUse& use : job.collectives_of(job.ranks[i])) {
+      if (!is_symmetric(job.words[use.kind]) || (use.bytes > 0 && use.bytes < kTellingBytes)) continue;
+      if (first[use.group] == kNone) first[use.group] = i;
+      if (joined.find(first[use.group]) == joined.find(i)) continue;
+      joined.join(first[use.group], i);
+      --parts;
     }
   }
-  return pairs;
+  std::vector<std::vector<uint32_t>> sets{std::vector<uint32_t>(job.ranks.size())};
+  std::iota(sets.front().begin(), sets.front().end(), 0U);
+  if (parts > 1) sets = by_program(job, parts_of(joined, job.ranks.size()));
+  if (sets.size() == 1) {
+    peers.sets.push_back({"all ranks", "no pipeline: every rank runs the same program", std::move(sets.front()), 0});
+    return;
+  }
+  for (std::vector<uint32_t>& set : sets) {
+    peers.sets.push_back({fmt::format("like rank {}", job.ranks[set.front()].rank),
+                          "the same functions; no collective joins them with the others, which run other ones",
+                          std::move(set), 0});
+  }
 }
 
-bool spans_stages(const JobGroup& group, const std::unordered_set<uint64_t>& apart) {
-  if (group.ranks.size() > 1024) return true;  // of a job with a pipeline; small groups tell enough
-  for (size_t a = 0; a < group.ranks.size(); ++a) {
-    for (size_t b = a + 1; b < group.ranks.size(); ++b) {
-      if (apart.contains(pair_key(group.ranks[a], group.ranks[b]))) return true;
+void find_stages(const Job& job, const PipelineLinks& links, Peers& peers) {
+  Chains chains(job, links);
+  UnionFind joined(chains.size());
+  for (const JobGroup& group : job.groups) {
+    const std::vector<uint32_t> members = chains.of_one_stage(group);
+    for (size_t i = 1; i < members.size(); ++i) joined.join(members[0], members[i]);
+  }
+  std::vector<uint32_t> part_of(chains.size(), kNone);
+  std::vector<StagePart> parts;
+  std::vector<std::pair<uint32_t, uint32_t>> between;
+  for (uint32_t i = 0; i < chains.size(); ++i) {
+    const uint32_t root = joined.find(i);  // the lowest of them
+    if (root == i) {
+      part_of[i] = static_cast<uint32_t>(parts.size());
+      parts.push_back({chains.rank(i), false});
+    }
+    part_of[i] = part_of[root];
+    for (const uint32_t other : chains.neighbours(i)) {
+      if (other < i) between.emplace_back(part_of[other], part_of[i]);
     }
   }
-  return false;
+  std::vector<std::vector<uint32_t>> members(parts.size());
+  for (uint32_t i = 0; i < job.ranks.size(); ++i) {
+    const uint32_t part = part_of[chains.place(job.ranks[i].rank)];
+    parts[part].present = true;
+    members[part].push_back(i);
+  }
+  const std::vector<StagePlace> places = order_stages(parts, between);
+  // Without data parallelism across them, replicas of a stage share no group; their stage makes them peers.
+  std::map<std::pair<uint32_t, int32_t>, std::vector<std::vector<uint32_t>>> by_place;
+  std::map<uint32_t, size_t> ranks_of;  // a pipeline
+  for (uint32_t part = 0; part < parts.size(); ++part) {
+    peers.stages = std::max(peers.stages, places[part].stage + 1);
+    if (members[part].empty()) continue;
+    ranks_of[places[part].pipeline] += members[part].size();
+    by_place[{places[part].pipeline, places[part].stage}].push_back(std::move(members[part]));
+  }
+  for (auto& [place, of_place] : by_place) {
+    const auto& [pipeline, stage] = place;
+    std::vector<std::vector<uint32_t>> sets = by_program(job, of_place);
+    for (std::vector<uint32_t>& ranks : sets) {
+      PeerSet set;
+      set.stage = stage;
+      set.name = fmt::format("stage {}", stage);
+      if (ranks_of.size() > 1 || sets.size() > 1) set.name += fmt::format(" of rank {}", job.ranks[ranks.front()].rank);
+      set.why = "collectives join them, and they exchange activations with other stages only";
+      set.ranks = std::move(ranks);
+      peers.sets.push_back(std::move(set));
+    }
+  }
+  std::stable_sort(peers.sets.begin(), peers.sets.end(),
+                   [](const PeerSet& a, const PeerSet& b) { return a.stage < b.stage; });
 }
 
-// What a rank runs how often, roughly: for jobs whose groups are not known.
-uint64_t fingerprint(const Job& job, const RankFacts& rank) {
-  std::map<uint64_t, int64_t> calls;
-  for (const FunctionUse& use : job.uses_of(rank)) {
-    if (job.functions[use.function].kind == FunctionKind::kCompute && use.exposed > 0.02F) {
-      calls[job.functions[use.function].hash] = std::lround(use.calls);
-    }
+// Where a pipeline's groups are not known.
+void find_alike(const Job& job, Peers& peers) {
+  peers.certain = false;
+  std::vector<Program> programs;
+  programs.reserve(job.ranks.size());
+  for (const RankFacts& rank : job.ranks) programs.push_back(program_of(job, rank));
+  for (std::vector<uint32_t>& alike : cluster(programs, is_same_part)) {
+    const auto stage = static_cast<int32_t>(peers.sets.size());
+    peers.sets.push_back({fmt::format("like rank {}", job.ranks[alike.front()].rank),
+                          "the same functions as often; no group tells the pipeline's stages", std::move(alike),
+                          stage});
   }
-  uint64_t hash = 0;
-  for (const auto& [function, count] : calls)
-    hash = hash * 1099511628211ULL + (function ^ static_cast<uint64_t>(count));
-  return hash;
-}
-
-// The first rank's place among those that it is apart from, as ranks of a pipeline are numbered along it.
-std::vector<int32_t> stages_of(const Job& job, const std::vector<std::vector<uint32_t>>& components,
-                               const std::unordered_set<uint64_t>& apart) {
-  std::unordered_map<int32_t, std::vector<int32_t>> partners;
-  for (const uint64_t pair : apart) {
-    const auto a = static_cast<int32_t>(pair >> 32);
-    const auto b = static_cast<int32_t>(pair & 0xffffffff);
-    partners[a].push_back(b);
-    partners[b].push_back(a);
-  }
-  // Components that exchange messages, in order of their lowest ranks, are one pipeline.
-  std::unordered_map<int32_t, uint32_t> component_of;
-  for (uint32_t c = 0; c < components.size(); ++c) {
-    for (const uint32_t index : components[c]) component_of[job.ranks[index].rank] = c;
-  }
-  UnionFind chains(components.size());
-  for (const auto& [rank, others] : partners) {
-    const auto mine = component_of.find(rank);
-    if (mine == component_of.end()) continue;
-    for (const int32_t other : others) {
-      const auto theirs = component_of.find(other);
-      if (theirs != component_of.end()) chains.join(mine->second, theirs->second);
-    }
-  }
-  std::unordered_map<uint32_t, int32_t> next;
-  std::vector<int32_t> stages;
-  stages.reserve(components.size());
-  for (uint32_t c = 0; c < components.size(); ++c) stages.push_back(next[chains.find(c)]++);
-  return stages;
+  peers.stages = static_cast<int32_t>(peers.sets.size());
 }
 
 void split_by_device(const Job& job, Peers& peers) {
@@ -147,78 +237,38 @@ void split_by_device(const Job& job, Peers& peers) {
   peers.sets = std::move(sets);
 }
 
+// Stages in the middle send forward and backward; with interleaved parts of the model each micro-batch passes several
+// times, and the pipeline fills and drains in as many smaller pieces.
+double micro_batches(const Job& job, const PipelineLinks& links, int32_t stages) {
+  double most = 1;
+  for (const RankFacts& rank : job.ranks) {
+    double sends = 0;
+    for (const CollectiveUse& use : job.collectives_of(rank)) {
+      if (links.carries[use.group] && job.words[use.kind] == "send") sends += std::round(use.count);
+    }
+    most = std::max(most, sends);
+  }
+  return stages > 2 ? std::max(1.0, most / 2) : most;
+}
+
 }  // namespace
 
 Peers find_peers(const Job& job) {
   Peers peers;
-  const std::vector<GroupUse> uses = group_uses(job);
-  const std::unordered_set<uint64_t> different = apart(job, uses);
-  bool exchanges = !different.empty();
-  for (const GroupUse& use : uses) exchanges = exchanges || use.exchanges;
-
-  std::vector<uint32_t> all(job.ranks.size());
-  std::iota(all.begin(), all.end(), 0U);
-  if (!exchanges) {
-    peers.sets.push_back({"all ranks", "no pipeline: every rank runs the same program", all, 0});
-  } else if (!different.empty()) {
-    std::unordered_map<int32_t, uint32_t> index_of;
-    for (const uint32_t index : all) index_of[job.ranks[index].rank] = index;
-    UnionFind same(job.ranks.size());
-    for (const JobGroup& group : job.groups) {
-      if (group.ranks.size() < 2 || spans_stages(group, different)) continue;
-      const uint32_t* first = nullptr;
-      for (const int32_t rank : group.ranks) {
-        const auto found = index_of.find(rank);
-        if (found == index_of.end()) continue;
-        if (first != nullptr) same.join(*first, found->second);
-        first = &found->second;
-      }
-    }
-    std::map<uint32_t, std::vector<uint32_t>> components;
-    for (const uint32_t index : all) components[same.find(index)].push_back(index);
-    std::vector<std::vector<uint32_t>> parts;
-    parts.reserve(components.size());
-    for (auto& [root, ranks] : components) parts.push_back(std::move(ranks));
-    const std::vector<int32_t> stages = stages_of(job, parts, different);
-    // Without data parallelism across them, replicas of a stage share no group; their stage makes them peers.
-    std::map<int32_t, PeerSet> by_stage;
-    for (size_t i = 0; i < parts.size(); ++i) {
-      PeerSet& set = by_stage[stages[i]];
-      set.stage = stages[i];
-      set.name = fmt::format("stage {}", stages[i]);
-      set.why = "collectives join them, and they exchange activations with other stages only";
-      set.ranks.insert(set.ranks.end(), parts[i].begin(), parts[i].end());
-    }
-    for (auto& [stage, set] : by_stage) {
-      std::sort(set.ranks.begin(), set.ranks.end());
-      peers.sets.push_back(std::move(set));
-    }
-    peers.stages = static_cast<int32_t>(by_stage.size());
+  const PipelineLinks links = pipeline_links(job);
+  if (!links.neighbours.empty()) {
+    find_stages(job, links, peers);
+  } else if (links.unknown_partners) {
+    find_alike(job, peers);
   } else {
-    peers.certain = false;
-    std::map<uint64_t, std::vector<uint32_t>> alike;
-    for (const uint32_t index : all) alike[fingerprint(job, job.ranks[index])].push_back(index);
-    std::vector<std::vector<uint32_t>> parts;
-    parts.reserve(alike.size());
-    for (auto& [hash, ranks] : alike) parts.push_back(std::move(ranks));
-    std::sort(parts.begin(), parts.end());
-    for (size_t i = 0; i < parts.size(); ++i) {
-      peers.sets.push_back({fmt::format("like rank {}", job.ranks[parts[i].front()].rank),
-                            "the same functions as often; no group tells the pipeline's stages", parts[i],
-                            static_cast<int32_t>(i)});
-    }
-    peers.stages = static_cast<int32_t>(parts.size());
+    find_programs(job, peers);
   }
   split_by_device(job, peers);
   peers.set_of.assign(job.ranks.size(), 0);
   for (uint32_t i = 0; i < peers.sets.size(); ++i) {
     for (const uint32_t index : peers.sets[i].ranks) peers.set_of[index] = i;
   }
-  for (const RankFacts& rank : job.ranks) {
-    if (peers.stages > 1) peers.micro_batches = std::max<double>(peers.micro_batches, rank.sends_per_step);
-  }
-  // Stages in the middle send forward and backward.
-  if (peers.stages > 2) peers.micro_batches = std::max(1.0, peers.micro_batches / 2);
+  if (peers.stages > 1) peers.micro_batches = micro_batches(job, links, peers.stages);
   return peers;
 }
 

@@ -24,11 +24,13 @@ struct Peers {
   bool certain = true;           ///< false: no group says who does the same work, the ranks' functions had to
 };
 
-/// Derives peer groups. Ranks that exchange point-to-point messages, or stand in one group described as pipeline, are
-/// in different stages; ranks joined by any other collective are in the same one (data, tensor, expert and context
-/// parallel ranks run the same program), unless the collective spans stages (norms, embeddings). Without pipeline all
-/// ranks are peers. Where a pipeline's groups are not known, ranks with the same functions as often are. Ranks on
-/// different models of accelerator are no peers.
+/// Derives peer groups. Ranks along a pipeline (`pipeline_links`) are in different stages; ranks joined by any other
+/// collective are in the same one (data, tensor, expert and context parallel ranks run the same program), unless the
+/// collective spans stages (norms, embeddings). Stages are numbered along the pipeline, those that nobody saw as well
+/// (`order_stages`). Without pipeline all ranks are peers, but for those that run a different program and that no
+/// collective of data joins with the rest: actors and rollouts, an encoder beside a language model. Where a pipeline's
+/// groups are not known, ranks with the same functions as often are peers. Ranks on different models of accelerator are
+/// none.
 Peers find_peers(const Job& job);
 
 }  // namespace eroica

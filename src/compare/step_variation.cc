@@ -58,6 +58,78 @@ int shift_of(const std::vector<StepFacts>& a, const std::vector<StepFacts>& b) {
 // The steps of one rank by the reference's step.
 using Row = std::map<int64_t, StepFacts>;
 
+struct AlignedRank {
+  std::vector<StepFacts> steps;
+  bool numbered = false;
+};
+
+std::vector<AlignedRank> ranks_with_steps(const Job& job, const PeerSet& set) {
+  std::vector<AlignedRank> found;
+  const size_t stride = std::max<size_t>(1, set.ranks.size() / kMostRanks);
+  for (size_t i = 0; i < set.ranks.size(); i += stride) {
+    const RankFacts& rank = job.ranks[set.ranks[i]];
+    std::vector<StepFacts> steps = regular_steps(job, rank);
+    if (rank.step_source == StepSource::kWindow || steps.size() < kLeastSteps) continue;
+    found.push_back({std::move(steps), rank.steps_numbered});
+  }
+  return found;
+}
+
+std::vector<Row> rows_by_number(const std::vector<AlignedRank>& ranks) {
+  std::vector<Row> rows;
+  for (const AlignedRank& rank : ranks) {
+    if (!rank.numbered) continue;
+    Row& row = rows.emplace_back();
+    for (const StepFacts& step : rank.steps) row[step.number] = step;
+  }
+  return rows;
+}
+
+std::vector<Row> rows_by_duration(const std::vector<AlignedRank>& ranks) {
+  std::vector<Row> rows;
+  if (ranks.empty()) return rows;
+  const AlignedRank& reference =
+      *std::max_element(ranks.begin(), ranks.end(),
+                        [](const AlignedRank& a, const AlignedRank& b) { return a.steps.size() < b.steps.size(); });
+  for (const AlignedRank& rank : ranks) {
+    const int shift = shift_of(reference.steps, rank.steps);
+    if (shift > kMostShift) continue;
+    Row& row = rows.emplace_back();
+    for (size_t at = 0; at < rank.steps.size(); ++at) row[static_cast<int64_t>(at) - shift] = rank.steps[at];
+  }
+  return rows;
+}
+
+// Steps that all rows have. Rows that have less than half of those that most have are left out, and, while too few are
+// left, those that have the least: of ranks that began late or ended early nothing is known that would be worth the
+// others' steps.
+std::vector<int64_t> common_steps(std::vector<Row>& rows) {
+  std::map<int64_t, size_t> had;
+  for (const Row& row : rows) {
+    for (const auto& [number, step] : row) ++had[number];
+  }
+  std::vector<int64_t> usual;
+  for (const auto& [number, by] : had) {
+    if (2 * by > rows.size()) usual.push_back(number);
+  }
+  const auto has = [&](const Row& row) {
+    return static_cast<size_t>(
+        std::count_if(usual.begin(), usual.end(), [&](int64_t number) { return row.contains(number); }));
+  };
+  std::erase_if(rows, [&](const Row& row) { return 2 * has(row) < usual.size(); });
+  const size_t least_rows = std::max<size_t>(2, rows.size() / 2);
+  while (true) {
+    std::vector<int64_t> common;
+    for (const int64_t number : usual) {
+      if (std::all_of(rows.begin(), rows.end(), [&](const Row& row) { return row.contains(number); })) {
+        common.push_back(number);
+      }
+    }
+    if (common.size() >= kLeastSteps || rows.size() <= least_rows) return common;
+    rows.erase(std::min_element(rows.begin(), rows.end(), [&](const Row& a, const Row& b) { return has(a) < has(b); }));
+  }
+}
+
 // What is left of each value once its row's and its column's mean are taken out.
 std::vector<double> residuals(const std::vector<std::vector<double>>& table) {
   const size_t rows = table.size();
@@ -81,34 +153,16 @@ std::vector<double> residuals(const std::vector<std::vector<double>>& table) {
 
 StepVariation step_variation(const Job& job, const PeerSet& set) {
   StepVariation result;
-  std::vector<Row> rows;
-  std::vector<StepFacts> reference;
-  bool numbered = true;
-  const size_t stride = std::max<size_t>(1, set.ranks.size() / kMostRanks);
-  for (size_t i = 0; i < set.ranks.size(); i += stride) {
-    const RankFacts& rank = job.ranks[set.ranks[i]];
-    const std::vector<StepFacts> steps = regular_steps(job, rank);
-    if (rank.step_source == StepSource::kWindow || steps.size() < kLeastSteps) continue;
-    numbered = numbered && rank.steps_numbered;
-    if (reference.empty()) reference = steps;
-    const int shift = numbered ? 0 : shift_of(reference, steps);
-    if (shift > kMostShift) continue;
-    Row row;
-    for (size_t at = 0; at < steps.size(); ++at) {
-      row[numbered ? steps[at].number : static_cast<int64_t>(at) - shift] = steps[at];
-    }
-    rows.push_back(std::move(row));
-  }
+  const std::vector<AlignedRank> asked = ranks_with_steps(job, set);
+  const size_t with_numbers = static_cast<size_t>(
+      std::count_if(asked.begin(), asked.end(), [](const AlignedRank& rank) { return rank.numbered; }));
+  const bool numbered = 2 * with_numbers > asked.size();
+  std::vector<Row> rows = numbered ? rows_by_number(asked) : rows_by_duration(asked);
   if (rows.size() < 2) {
     result.why = "the ranks' steps could not be aligned";
     return result;
   }
-  std::vector<int64_t> common;
-  for (const auto& [number, step] : rows.front()) {
-    if (std::all_of(rows.begin(), rows.end(), [&, n = number](const Row& row) { return row.contains(n); })) {
-      common.push_back(number);
-    }
-  }
+  std::vector<int64_t> common = common_steps(rows);
   // What a step launched runs later where the host is ahead of its device.
   std::vector<int64_t> launched;
   for (const int64_t number : common) {

@@ -12,6 +12,8 @@ namespace {
 constexpr size_t kLargeSet = 16;
 constexpr double kDeviations = 6;
 constexpr double kToSigma = 1.4826;
+constexpr size_t kLeastOfHalf = 3;  // a slow half may be a little less: down to a third of the ranks
+constexpr double kApartFromBoth = 3;
 
 struct Value {
   double value;
@@ -38,6 +40,31 @@ Stragglers split(const std::vector<Value>& sorted, size_t lower) {
   return found;
 }
 
+double deviation(std::vector<Value>::const_iterator first, std::vector<Value>::const_iterator end) {
+  std::vector<double> values;
+  values.reserve(static_cast<size_t>(end - first));
+  for (; first != end; ++first) values.push_back(first->value);
+  return kToSigma * median_absolute_deviation(values);
+}
+
+// Where half of the ranks are slow, as one of two hosts, the median lies between both halves and the deviation from it
+// is as large as what separates them.
+std::optional<Stragglers> slow_half(const std::vector<Value>& sorted, double least) {
+  size_t best = 0;
+  double widest = 0;
+  for (size_t lower = (sorted.size() + 1) / 2; lower <= sorted.size() - sorted.size() / kLeastOfHalf; ++lower) {
+    const double gap = sorted[lower].value - sorted[lower - 1].value;
+    if (gap <= widest) continue;
+    widest = gap;
+    best = lower;
+  }
+  if (best == 0 || widest < least) return std::nullopt;
+  const auto middle = sorted.begin() + static_cast<ptrdiff_t>(best);
+  const double within = std::max(deviation(sorted.begin(), middle), deviation(middle, sorted.end()));
+  if (widest < kApartFromBoth * within) return std::nullopt;
+  return split(sorted, best);
+}
+
 std::optional<Stragglers> outliers_of_many(const std::vector<Value>& sorted, double least) {
   std::vector<double> values;
   values.reserve(sorted.size());
@@ -45,7 +72,7 @@ std::optional<Stragglers> outliers_of_many(const std::vector<Value>& sorted, dou
   const double usual = median(values);
   const double bound = usual + std::max(least, kDeviations * kToSigma * median_absolute_deviation(values));
   const auto first = std::find_if(sorted.begin(), sorted.end(), [&](const Value& v) { return v.value > bound; });
-  if (first == sorted.end()) return std::nullopt;
+  if (first == sorted.end()) return slow_half(sorted, least);
   return split(sorted, static_cast<size_t>(first - sorted.begin()));
 }
 

@@ -19,10 +19,11 @@ struct Stragglers {
 };
 
 /// Splits off the ranks with the largest values, peer set by peer set: in sets of 16 and more those beyond the median
-/// by `least` and by 6 robust deviations; in smaller ones at most half, above the widest gap, if that gap is at least
-/// `least` and as wide as the others' range (with three others 1.5 times, with two 3 times as wide). Peeled repeatedly,
-/// so that two culprits of different size are two results; at most `most` in all, the largest excess first. NaN values
-/// do not take part.
+/// by `least` and by 6 robust deviations, or a half (at least a third) of the ranks whose distance to all others is
+/// `least` and 3 robust deviations of either part; in smaller ones at most half, above the widest gap, if that gap is
+/// at least `least` and as wide as the others' range (with three others 1.5 times, with two 3 times as wide). Peeled
+/// repeatedly, so that two culprits of different size are two results; at most `most` in all, the largest excess first.
+/// NaN values do not take part.
 std::vector<Stragglers> find_stragglers(const Peers& peers, const std::function<double(uint32_t)>& value_of,
                                         double least, size_t most = 4);
 

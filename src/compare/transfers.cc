@@ -1,8 +1,10 @@
 #include "compare/transfers.h"
 
 #include <algorithm>
+#include <cmath>
 #include <map>
 #include <set>
+#include <tuple>
 #include <utility>
 
 #include "base/robust.h"
@@ -85,6 +87,37 @@ std::optional<double> transfer_ratio(const std::vector<Transfer>& transfers, con
     if (!worst || ratio > *worst) worst = ratio;
   }
   return worst;
+}
+
+double transfers_beyond_shortest(const std::vector<Transfer>& transfers, const Job& job) {
+  // Sizes within a tenth of each other are one.
+  const auto alike = [&](const Transfer& transfer) {
+    return std::tuple(transfer.kind, transfer.span, job.groups[transfer.group].size,
+                      int64_t{std::lround(std::log(transfer.bytes) / std::log(1.1))});
+  };
+  std::map<std::tuple<uint32_t, Span, int32_t, int64_t>, double> shortest_us;
+  std::map<std::pair<uint32_t, uint32_t>, const Transfer*> of_group;  // and kind
+  for (const Transfer& transfer : transfers) {
+    // A message has one receiver, for whom it may wait without anybody telling.
+    if (job.words[transfer.kind] == "send" || job.words[transfer.kind] == "recv") continue;
+    const auto [entry, is_new] = shortest_us.try_emplace(alike(transfer), transfer.transfer_us);
+    if (!is_new) entry->second = std::min(entry->second, transfer.transfer_us);
+    of_group[{transfer.group, transfer.kind}] = &transfer;
+  }
+  double most = 0;
+  for (const RankFacts& rank : job.ranks) {
+    double beyond = 0;
+    for (const CollectiveUse& use : job.collectives_of(rank)) {
+      const auto found = of_group.find({use.group, use.kind});
+      if (found == of_group.end() || found->second->transfer_us <= 0 || use.total <= 0) continue;
+      const Transfer& transfer = *found->second;
+      const double moving = use.count * transfer.transfer_us * 1e-3 / std::max(1e-9, job.step_ms);
+      const double exposed = std::min<double>(use.exposed, moving * use.exposed / use.total);
+      beyond += exposed * (1 - shortest_us.at(alike(transfer)) / transfer.transfer_us);
+    }
+    most = std::max(most, beyond);
+  }
+  return most;
 }
 
 std::optional<HostPair> slowest_pair(const std::vector<Transfer>& transfers, const Job& job) {

@@ -37,6 +37,11 @@ std::vector<Transfer> transfers(const Job& job);
 std::optional<double> transfer_ratio(const std::vector<Transfer>& transfers, const Job& job, const Subject& subject,
                                      Span span);
 
+/// Share of the window that a step would be shorter if every transfer took as long as the shortest of the same kind,
+/// size, group size and span: of the rank that would gain most, since others wait for it. What a rank waits in a
+/// collective is not its transfer.
+double transfers_beyond_shortest(const std::vector<Transfer>& transfers, const Job& job);
+
 /// The pair of hosts between which transfers take longest.
 struct HostPair {
   std::pair<uint32_t, uint32_t> hosts;  ///< in Job::words

@@ -1,6 +1,8 @@
 #include "compare/unobserved.h"
 
 #include <algorithm>
+#include <optional>
+#include <unordered_map>
 #include <utility>
 
 #include "compare/peers.h"
@@ -53,18 +55,24 @@ void stand_in_for_unobserved(Job& job) {
   }
   if (observed.size() == job.ranks.size() || observed.empty()) return;
   const uint32_t usual = typical(job, observed);
+  std::unordered_map<uint32_t, uint32_t> first_on_host;
+  for (const uint32_t rank : observed) first_on_host.try_emplace(job.ranks[rank].host, rank);
   for (RankFacts& rank : job.ranks) {
     if (rank.observed) continue;
-    const auto neighbour =
-        std::ranges::find_if(observed, [&](uint32_t other) { return job.ranks[other].host == rank.host; });
-    rank.device = job.ranks[neighbour != observed.end() ? *neighbour : usual].device;
+    const auto neighbour = first_on_host.find(rank.host);
+    rank.device = job.ranks[neighbour != first_on_host.end() ? neighbour->second : usual].device;
   }
   const Peers peers = find_peers(job);
+  std::vector<std::optional<uint32_t>> typical_of(peers.sets.size());
   for (uint32_t i = 0; i < job.ranks.size(); ++i) {
     if (job.ranks[i].observed) continue;
-    std::vector<uint32_t> alike = peers.sets[peers.set_of[i]].ranks;
-    std::erase_if(alike, [&](uint32_t other) { return !job.ranks[other].observed; });
-    stand_in(job, job.ranks[alike.empty() ? usual : typical(job, std::move(alike))], job.ranks[i]);
+    std::optional<uint32_t>& peer = typical_of[peers.set_of[i]];
+    if (!peer) {
+      std::vector<uint32_t> alike = peers.sets[peers.set_of[i]].ranks;
+      std::erase_if(alike, [&](uint32_t other) { return !job.ranks[other].observed; });
+      peer = alike.empty() ? usual : typical(job, std::move(alike));
+    }
+    stand_in(job, job.ranks[*peer], job.ranks[i]);
   }
 }
 

@@ -45,8 +45,8 @@ double StepModel::lost_ms(const std::vector<double>& saved) const {
   return std::max(0.0, path(with) - path(without)) * job_->step_ms;
 }
 
-double StepModel::ratio_to(double other) const {
-  const double without = 1 - (actual_ - other);
+double StepModel::ratio_to(double other, double saved_beside) const {
+  const double without = 1 - (actual_ - other) - saved_beside;
   return without > 0.01 ? std::max(1.0, 1 / without) : 1.0;
 }
 
@@ -62,10 +62,10 @@ double StepModel::slowdown() const {
   return ratio_to(path(own));
 }
 
-double StepModel::slowdown_even() const {
+double StepModel::slowdown_even(const EvenSavings& more) const {
   if (own_.empty()) return 1;
   const double mean = std::accumulate(own_.begin(), own_.end(), 0.0) / static_cast<double>(own_.size());
-  return ratio_to(path(std::vector<double>(own_.size(), mean)));
+  return ratio_to(path(std::vector<double>(own_.size(), mean)), more.between_steps + more.transfers);
 }
 
 }  // namespace eroica

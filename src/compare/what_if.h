@@ -7,9 +7,16 @@
 
 namespace eroica {
 
+/// What evenness saves that a window's sums do not show, shares of the window.
+struct EvenSavings {
+  double between_steps = 0;  ///< another rank is the slowest in each step (StepVariation::moving_share)
+  double transfers = 0;      ///< transfers beyond the shortest of their like (transfers_beyond_shortest)
+};
+
 /// The step as the ranks' own work and their order determine it: within a stage the slowest rank counts, since
 /// collectives make the others wait; a pipeline of S stages and M micro-batches takes ((M − 1)·max + Σ) / M of its
-/// stages' times (1F1B; Narayanan et al., SC '21). Transfers stay as they are.
+/// stages' times (1F1B; Narayanan et al., SC '21; of interleaved schedules, M is how often a micro-batch passes a stage
+/// times the micro-batches). Transfers stay as they are but where the contrary is said.
 class StepModel {
  public:
   StepModel(const Job& job, const Peers& peers);
@@ -19,12 +26,12 @@ class StepModel {
   [[nodiscard]] double lost_ms(const std::vector<double>& saved) const;
   /// Step time over that with every rank at the median of its peers.
   [[nodiscard]] double slowdown() const;
-  /// … with every rank at the mean of all ranks of all stages.
-  [[nodiscard]] double slowdown_even() const;
+  /// … with every rank at the mean of all ranks of all stages, without what else evenness would save.
+  [[nodiscard]] double slowdown_even(const EvenSavings& more = {}) const;
 
  private:
   [[nodiscard]] double path(const std::vector<double>& own) const;
-  [[nodiscard]] double ratio_to(double other) const;
+  [[nodiscard]] double ratio_to(double other, double saved_beside = 0) const;
 
   const Job* job_;
   const Peers* peers_;

@@ -5,6 +5,8 @@
 #include <numeric>
 #include <set>
 
+#include "compare/function_excess.h"
+#include "compare/kernel_speed.h"
 #include "compare/stage_balance.h"
 #include "compare/stragglers.h"
 #include "diagnose/effect.h"
@@ -62,9 +64,57 @@ class Finder {
       if (found.excess >= kAlike * all.front().excess) in_all_sets.insert(found.ranks.begin(), found.ranks.end());
     }
     add({in_all_sets.begin(), in_all_sets.end()});
+    without_peers(classes, least);
     if (rule_->scope == Scope::kHost) each_host();
     by_pair();
     by_component();
+  }
+
+  // Ranks that nobody else does the same work as, in a pipeline without replicas or where a host holds a whole stage:
+  // the same kernels run elsewhere, what a host does for a step depends little on the stage, and the user's own Python
+  // is not usually on the critical path.
+  void without_peers(const std::vector<TimeClass>& classes, double least) {
+    constexpr size_t kLeastOthers = 3;
+    const Peers& peers = facts_->now().peers;
+    if (peers.sets.size() < 2) return;
+    Peers of_device;
+    std::map<uint32_t, std::vector<uint32_t>> ranks_of;
+    for (uint32_t rank = 0; rank < job_->ranks.size(); ++rank) {
+      if (job_->ranks[rank].observed) ranks_of[job_->ranks[rank].device].push_back(rank);
+    }
+    for (auto& [device, ranks] : ranks_of) of_device.sets.push_back({"", "", std::move(ranks), 0});
+    const auto look_at = [&](const std::function<double(uint32_t)>& value_of, bool mostly) {
+      for (const Stragglers& found : find_stragglers(of_device, value_of, least, kMostStragglers)) {
+        double value = 0;
+        for (const uint32_t rank : found.ranks) value += value_of(rank) / static_cast<double>(found.ranks.size());
+        const bool stands_out = mostly ? found.excess >= kPartOfShare * value : found.others >= kLeastOthers;
+        if (stands_out && !has_peers(found.ranks)) add(in_scope(found.ranks));
+      }
+    };
+    std::vector<TimeClass> of_host = classes;
+    std::erase(of_host, TimeClass::kCompute);
+    if (of_host.size() < classes.size() && job_->gpu_job) {
+      const std::vector<double> excess = kernel_excess_shares(*job_, facts_->now().index, kernel_class(*rule_));
+      look_at([&](uint32_t rank) { return excess[rank]; }, false);
+    }
+    const bool of_user_code = std::ranges::any_of(rule_->evidence, [](const EvidenceRule& evidence) {
+      return is_needed(evidence) && evidence.fact == "function.user_share";
+    });
+    // Only some stages read data or the loss: their hosts have more to do.
+    if (of_user_code) {
+      look_at([&](uint32_t rank) { return user_python_share(*job_, job_->ranks[rank]); }, true);
+    } else {
+      look_at([&](uint32_t rank) { return own_share(job_->ranks[rank], of_host); }, false);
+    }
+  }
+
+  /// Is anybody outside of some ranks a peer of one of them?
+  [[nodiscard]] bool has_peers(const std::vector<uint32_t>& ranks) const {
+    const Peers& peers = facts_->now().peers;
+    std::map<uint32_t, size_t> members;  // by peer set
+    for (const uint32_t rank : ranks) ++members[peers.set_of[rank]];
+    return std::ranges::any_of(
+        members, [&](const auto& of_set) { return of_set.second < peers.sets[of_set.first].ranks.size(); });
   }
 
   // Hosts between which transfers are slow, for rules about pairs.

@@ -36,7 +36,12 @@ void count_losses(const Comparison& now, const std::vector<Selected>& claims, st
     }
   }
   conclusion.what_if.slowdown = now.model.slowdown();
-  conclusion.what_if.slowdown_even = now.model.slowdown_even();
+  EvenSavings more;
+  more.transfers = transfers_beyond_shortest(now.transfers, job);
+  for (const StepVariation& variation : now.variation) {
+    more.between_steps = std::max(more.between_steps, variation.moving_share);
+  }
+  conclusion.what_if.slowdown_even = now.model.slowdown_even(more);
   conclusion.what_if.step_ms_without_findings = std::max(0.0, job.step_ms * (1 - all_transfers) - joint_own);
   conclusion.what_if.step_ms = job.step_ms;
 }

@@ -20,13 +20,6 @@ constexpr double kAlike = 0.5;
 constexpr double kLeastPart = 0.03;      // of the transfers' time
 constexpr double kUnmeasuredPart = 0.3;  // of the affected time, where nobody shows what it would be without the cause
 
-KernelClass kernel_class(const Rule& rule) {
-  if (rule.kernels.size() != 1) return KernelClass::kAny;
-  return rule.kernels.front() == "gemm"           ? KernelClass::kMatrix
-         : rule.kernels.front() == "memory_bound" ? KernelClass::kMemoryBound
-                                                  : KernelClass::kAny;
-}
-
 // Median of `value_of` over the set's ranks outside the subject; NaN: there are none.
 double usual_of(const PeerSet& set, const Subject& subject, const std::function<double(uint32_t)>& value_of) {
   const std::vector<double> values = values_outside(set, subject, value_of);
@@ -204,6 +197,13 @@ void limit_to_signal(Candidate& candidate, Facts& facts) {
 }
 
 }  // namespace
+
+KernelClass kernel_class(const Rule& rule) {
+  if (rule.kernels.size() != 1) return KernelClass::kAny;
+  return rule.kernels.front() == "gemm"           ? KernelClass::kMatrix
+         : rule.kernels.front() == "memory_bound" ? KernelClass::kMemoryBound
+                                                  : KernelClass::kAny;
+}
 
 void measure_effect(Candidate& candidate, Facts& facts) {
   const Job& job = *facts.now().job;

@@ -112,19 +112,6 @@ CollectiveWords words_of(const Trace& trace, const CollectiveRun& run, IssuerLoo
   return words;
 }
 
-// Groups that the rank belongs to but did not use in the window: they tell its place in the job all the same.
-void add_unused_groups(const std::vector<ProcessGroup>& known, RankPattern& pattern) {
-  for (const ProcessGroup& group : known) {
-    const bool member = std::find(group.ranks.begin(), group.ranks.end(), pattern.rank) != group.ranks.end();
-    const bool listed = std::any_of(pattern.groups.begin(), pattern.groups.end(), [&](const GroupPattern& other) {
-      return other.name == group.name && other.ranks == group.ranks;
-    });
-    if (member && group.ranks.size() > 1 && !listed) {
-      pattern.groups.push_back({group.name, group.desc, group.ranks, static_cast<int32_t>(group.ranks.size())});
-    }
-  }
-}
-
 bool is_exchange(const std::string& kind) { return kind == "send" || kind == "recv" || kind == "send_recv"; }
 
 // Gives the collectives of groups whose trace tells no sequence numbers those of the flight recorder.
@@ -164,6 +151,18 @@ void number_instances(const Trace& trace, const WindowClip& window, const Device
 }
 
 }  // namespace
+
+void add_unused_groups(const std::vector<ProcessGroup>& known, RankPattern& pattern) {
+  for (const ProcessGroup& group : known) {
+    const bool member = std::find(group.ranks.begin(), group.ranks.end(), pattern.rank) != group.ranks.end();
+    const bool listed = std::any_of(pattern.groups.begin(), pattern.groups.end(), [&](const GroupPattern& other) {
+      return other.name == group.name && other.ranks == group.ranks;
+    });
+    if (member && group.ranks.size() > 1 && !listed) {
+      pattern.groups.push_back({group.name, group.desc, group.ranks, static_cast<int32_t>(group.ranks.size())});
+    }
+  }
+}
 
 void fill_collectives(const Trace& trace, const WindowClip& window, const DeviceWork& work, IssuerLookup& lookup,
                       const std::vector<ProcessGroup>& known, const WindowEdges& edges, const Steps& steps,

@@ -21,6 +21,9 @@ void fill_collectives(const Trace& trace, const WindowClip& window, const Device
                       const std::vector<ProcessGroup>& known, const WindowEdges& edges, const Steps& steps,
                       FunctionSlots& slots, RankPattern& pattern);
 
+/// Adds the groups that the rank belongs to but did not use in the window: they tell its place in the job all the same.
+void add_unused_groups(const std::vector<ProcessGroup>& known, RankPattern& pattern);
+
 /// ns → µs per step, rounded and held within 32 bits.
 std::vector<uint32_t> quantise_us(std::span<const int64_t> series_ns);
 

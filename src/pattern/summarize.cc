@@ -91,6 +91,7 @@ RankPattern summarize_samples(const SummarizeInput& input, const WindowSpec& win
   RankPattern pattern = pattern_of(input);
   pattern.window_start_unix_ns = window.start_unix_ns;
   pattern.window_ns = window.duration_ns;
+  add_unused_groups(input.groups, pattern);
   if (input.samples == nullptr) return pattern;
   add_signals(relevant_series(*input.samples, pattern.rank, pattern.host, input.machine, pattern.gpu),
               input.samples->base_unix_ns, pattern);

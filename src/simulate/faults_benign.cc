@@ -65,6 +65,11 @@ void evaluation(const FaultScene& scene, FaultOutcome& outcome) {
   benign(outcome);
 }
 
+void ring_attention(const FaultScene& scene, FaultOutcome& outcome) {
+  scene.plant.job.ring_attention = true;
+  benign(outcome);
+}
+
 constexpr JobNeeds kAny{};
 
 constexpr std::array kFaults{
@@ -80,6 +85,10 @@ constexpr std::array kFaults{
     FaultKind{"benign.two_gpu_models", "one host has another model of GPU", {.several_hosts = true}, two_models},
     FaultKind{"benign.trace_missing", "a rank wrote no trace", kAny, trace_missing},
     FaultKind{"benign.samples_missing", "a host has no samples", {.several_hosts = true}, samples_missing},
+    FaultKind{"benign.ring_attention",
+              "replicas share their sequences: keys and values go round them",
+              {.transformer = true, .replicas = true},
+              ring_attention},
     FaultKind{"benign.evaluation", "an evaluation phase lies in the window", kAny, evaluation},
 };
 

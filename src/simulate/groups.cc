@@ -23,7 +23,8 @@ Groups make_groups(const JobSpec& job) {
   const auto desc = [&](std::string_view text) { return described ? text : std::string_view("undefined"); };
   Groups groups;
   const auto world = static_cast<size_t>(layout.world());
-  for (auto* table : {&groups.tensor, &groups.data, &groups.expert, &groups.next_stage, &groups.previous_stage}) {
+  for (auto* table :
+       {&groups.tensor, &groups.data, &groups.expert, &groups.context, &groups.next_stage, &groups.previous_stage}) {
     table->assign(world, -1);
   }
   std::vector<int> everyone(world);
@@ -49,6 +50,10 @@ Groups make_groups(const JobSpec& job) {
       ranks.reserve(static_cast<size_t>(layout.dp));
       for (int replica = 0; replica < layout.dp; ++replica) ranks.push_back(layout.rank(stage, replica, shard));
       join(groups.data, "DATA_PARALLEL_GROUP", ranks);
+      if (job.ring_attention && ranks.size() > 1) {
+        const int group = add(groups, desc("CONTEXT_PARALLEL_GROUP"), ranks);
+        for (const int rank : ranks) groups.context[rank] = group;
+      }
       if (layout.ep < 2) continue;
       for (int first = 0; first + layout.ep <= layout.dp; first += layout.ep) {
         const std::vector<int> some(ranks.begin() + first, ranks.begin() + first + layout.ep);

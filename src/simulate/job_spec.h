@@ -61,9 +61,10 @@ struct JobSpec {
   int experts = 8;
   int image_side = 56;
   double weight_bytes = 2;
-  bool zero = false;      ///< gradients reduce-scattered, parameters gathered behind the optimizer
-  int bucket_layers = 2;  ///< layers whose gradients travel together
-  int sync_every = 1;     ///< steps from one reading of the loss to the next
+  bool ring_attention = false;  ///< keys and values go round the replicas, which share their sequences
+  bool zero = false;            ///< gradients reduce-scattered, parameters gathered behind the optimizer
+  int bucket_layers = 2;        ///< layers whose gradients travel together
+  int sync_every = 1;           ///< steps from one reading of the loss to the next
   int log_every = 1;
   int workers = 4;           ///< dataloader workers a rank
   int prefetch = 2;          ///< batches a worker prepares ahead

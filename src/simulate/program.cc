@@ -125,18 +125,39 @@ class LoopWriter {
     const int peer = rank_ + (sends == forward_direction ? 1 : -1) * layout_.dp * layout_.tp;
     w_.begin(SpanKind::kPython, look_.exchange);
     w_.work_us(4);
-    const double elements = activation_elements();
-    const int32_t kernel = w_.collective({.communicator = static_cast<uint32_t>(group),
-                                          .kind = sends ? "send" : "recv",
-                                          .op = sends ? "c10d::send" : "c10d::recv_",
-                                          .annotation = sends ? "nccl:send" : "nccl:recv",
-                                          .in_elements = elements,
-                                          .out_elements = elements,
-                                          .wire_bytes = elements * job_.weight_bytes,
-                                          .peer = peer,
-                                          .sends = sends});
+    const int32_t kernel = pass(group, peer, activation_elements(), sends);
     if (!sends) w_.wait_for(kernel);
     w_.end();
+  }
+
+  int32_t pass(int group, int peer, double elements, bool sends) {
+    return w_.collective({.communicator = static_cast<uint32_t>(group),
+                          .kind = sends ? "send" : "recv",
+                          .op = sends ? "c10d::send" : "c10d::recv_",
+                          .annotation = sends ? "nccl:send" : "nccl:recv",
+                          .in_elements = elements,
+                          .out_elements = elements,
+                          .wire_bytes = elements * job_.weight_bytes,
+                          .peer = peer,
+                          .sends = sends});
+  }
+
+  /// Ring attention: every rank hands its keys and values on and takes those of the rank before it, until all were
+  /// everywhere.
+  void pass_keys_and_values() {
+    const int group = groups_.context[rank_];
+    if (group < 0) return;
+    const std::vector<int>& ranks = groups_.all[group].ranks;
+    const size_t at = static_cast<size_t>(std::ranges::find(ranks, rank_) - ranks.begin());
+    const int next = ranks[(at + 1) % ranks.size()];
+    const int previous = ranks[(at + ranks.size() - 1) % ranks.size()];
+    const double elements = 2 * activation_elements() / layout_.tp;
+    for (size_t hop = 1; hop < ranks.size(); ++hop) {
+      const int32_t sent = pass(group, next, elements, true);
+      const int32_t received = pass(group, previous, elements, false);
+      w_.wait_for(sent);
+      w_.wait_for(received);
+    }
   }
 
   void forward(int micro_batch) {
@@ -295,6 +316,7 @@ class LoopWriter {
     w_.op("aten::native_layer_norm", elementwise(Role::kNorm, t * h, 2));
     gemm("aten::mm", t, h, 3 * h / layout_.tp);
     w_.op("aten::mul", elementwise(Role::kRope, 2 * t * h / layout_.tp, 2));
+    pass_keys_and_values();
     w_.op("aten::_flash_attention_forward",
           {Role::kAttention, attention_flops(), 8 * t * h / layout_.tp, dims(t, h / layout_.tp)});
     gemm("aten::mm", t, h / layout_.tp, h);

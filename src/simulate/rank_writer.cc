@@ -217,9 +217,14 @@ int32_t RankWriter::collective(const CollectiveWork& work) {
   if (work.peer >= 0) {
     const int receiver = work.sends ? work.peer : rank_;
     const int sender = work.sends ? rank_ : work.peer;
-    call.channel = sender < receiver ? 1 : 2;
-    const auto at = std::ranges::find(communicator.ranks, work.peer) - communicator.ranks.begin();
-    (work.sends ? call.destination : call.source) = static_cast<int32_t>(at);
+    const auto place = [&](int rank) {
+      return static_cast<int32_t>(std::ranges::find(communicator.ranks, rank) - communicator.ranks.begin());
+    };
+    const auto members = static_cast<int32_t>(communicator.ranks.size());
+    call.channel = members > 2         ? static_cast<uint16_t>(3 + place(sender) * members + place(receiver))
+                   : sender < receiver ? 1
+                                       : 2;
+    (work.sends ? call.destination : call.source) = place(work.peer);
   }
   call.match = matches_[{work.communicator, call.channel}]++;
   call.sequence = ++sequences_[work.communicator];

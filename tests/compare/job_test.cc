@@ -86,6 +86,25 @@ TEST(Job, ARankKeepsItsLargestUses) {
   EXPECT_NEAR(uses.back().exposed, static_cast<double>(Job::kMaxUses + 1) * 1e-3, 1e-6);
 }
 
+TEST(Job, ARankThatOneHostSawAndAnotherOnlySampledIsOne) {
+  RankPattern sampled;  // no trace
+  sampled.rank = 1;
+  sampled.host = "node0";
+  sampled.window_ns = 1000 * kMs;
+  sampled.signals.push_back({"cpu.runnable_wait", "rank 1", "cores", 0.5, 0, 0.5, 0.5, sampled.window_ns});
+  ASSERT_FALSE(is_observed(sampled));
+  for (const bool first : {true, false}) {
+    std::vector<RankPattern> patterns{pattern_of(0), pattern_of(1), pattern_of(2)};
+    patterns.insert(first ? patterns.begin() : patterns.end(), sampled);
+    const Job job = build_job(patterns, {});
+    ASSERT_EQ(job.ranks.size(), 3U);
+    EXPECT_TRUE(job.ranks[1].observed);
+    EXPECT_EQ(job.uses_of(job.ranks[1]).size(), 2U);
+    ASSERT_EQ(job.entities.size(), 1U);
+    EXPECT_EQ(job.entities[0].ranks, std::vector<uint32_t>{1}) << "and its samples are its own";
+  }
+}
+
 TEST(Job, EntitiesAreOfTheirKind) {
   EXPECT_EQ(entity_kind("rank 3"), EntityKind::kRank);
   EXPECT_EQ(entity_kind("rank 3/worker 1"), EntityKind::kWorker);

@@ -59,6 +59,40 @@ TEST(StepVariation, UnnumberedStepsAreAlignedByTheirDurations) {
   EXPECT_EQ(variation_of(job).steps, 8U);  // one window began a step later
 }
 
+/// Eight ranks of eight steps, numbered by the job; in each step another one is late.
+std::vector<std::vector<float>> moving() {
+  std::vector<std::vector<float>> own(8, std::vector<float>(8, 50));
+  for (size_t step = 0; step < 8; ++step) own[step][step] = 90;
+  return own;
+}
+
+TEST(StepVariation, ARankWithoutNumbersDoesNotKeepTheOthersFromBeingAligned) {
+  Job job = job_of(moving());
+  job.ranks[5].steps_numbered = false;
+  EXPECT_EQ(variation_of(job).steps, 8U);
+  EXPECT_EQ(variation_of(job).why, "aligned by step number");
+  EXPECT_EQ(variation_of(job).slowest_ranks, 7U) << "of the rank itself nothing is known";
+  for (RankFacts& rank : job.ranks) rank.steps_numbered = &rank == &job.ranks[0];
+  EXPECT_EQ(variation_of(job).steps, 8U);
+  EXPECT_EQ(variation_of(job).why, "aligned by the steps' durations");
+}
+
+TEST(StepVariation, ALateRankDoesNotCostTheOthersTheirSteps) {
+  Job job = job_of(moving());
+  for (uint32_t step = job.ranks[3].steps_begin; step < job.ranks[3].steps_end; ++step) job.steps[step].number += 5;
+  const StepVariation found = variation_of(job);
+  EXPECT_EQ(found.steps, 8U);
+  EXPECT_GT(found.moving_share, 0.2);
+}
+
+TEST(StepVariation, RanksThatEachMissAnotherStepAreLeftOutOneByOne) {
+  Job job = job_of(moving());
+  for (size_t rank = 0; rank < 4; ++rank) job.steps[job.ranks[rank].steps_begin + rank].regular = false;
+  const StepVariation found = variation_of(job);
+  EXPECT_GE(found.steps, 5U);
+  EXPECT_GT(found.moving_share, 0.1);
+}
+
 TEST(StepVariation, WhatAStepLaunchedCountsWhereItIsKnown) {
   Job job = job_of(std::vector<std::vector<float>>(2, std::vector<float>(8, 50)));
   for (size_t i = 0; i < job.steps.size(); ++i) job.steps[i].launched_ms = i % 2 == 0 ? 80 : 40;

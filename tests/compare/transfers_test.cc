@@ -58,5 +58,17 @@ TEST(Transfers, RatioIsToLikeGroupsWithoutTheSubject) {
   EXPECT_FALSE(transfer_ratio(all, job, Subject({0, 2, 4, 6}, 8), Span::kUnknown).has_value());
 }
 
+TEST(Transfers, EvenlyShortOnesWouldSaveWhatTheSlowestGroupTakesMore) {
+  Job job = pairs(400);
+  for (CollectiveUse& use : job.collectives) {
+    use.count = 50;  // 20 ms of a step of 100 in the slow group, 5 in the others
+    use.total = use.exposed = 0.4F;
+  }
+  EXPECT_NEAR(transfers_beyond_shortest(transfers(job), job), 0.2 * (1 - 100.0 / 400), 1e-6);
+  for (CollectiveUse& use : job.collectives) use.exposed = 0.2F;  // half of it beside compute
+  EXPECT_NEAR(transfers_beyond_shortest(transfers(job), job), 0.1 * (1 - 100.0 / 400), 1e-6);
+  EXPECT_EQ(transfers_beyond_shortest(transfers(pairs(100)), pairs(100)), 0);
+}
+
 }  // namespace
 }  // namespace eroica

@@ -33,6 +33,31 @@ TEST(Unobserved, ARankWithoutATraceHasWhatATypicalPeerHas) {
   EXPECT_NE(rank.uses_begin, job.ranks[1].uses_begin) << "a rank's functions are its own";
 }
 
+TEST(Unobserved, RanksOfAHostHaveItsAcceleratorAndRanksOfAStageItsWork) {
+  Job job = bare_job(6);  // two stages of three
+  const uint32_t accelerator = add_word(job, "A100");
+  const uint32_t host = add_word(job, "node1");
+  const uint32_t kind = add_word(job, "all_reduce");
+  add_group(job, {0, 1, 2}, kind, 100);
+  add_group(job, {3, 4, 5}, kind, 100);
+  job.exchanges = {{0, 3}, {1, 4}, {2, 5}};
+  for (size_t rank = 0; rank < 6; ++rank) {
+    set_communication(job, rank, rank < 3 ? 0.2F : 0.5F);
+    job.ranks[rank].device = accelerator;
+    job.ranks[rank].host = rank < 3 ? 0 : host;
+  }
+  for (const size_t missing : {1, 4, 5}) {
+    job.ranks[missing].observed = false;
+    job.ranks[missing].device = 0;
+    job.ranks[missing].share = {};
+  }
+  stand_in_for_unobserved(job);
+  EXPECT_NEAR(job.ranks[1].own(), 0.8, 1e-6);
+  EXPECT_NEAR(job.ranks[4].own(), 0.5, 1e-6);
+  EXPECT_NEAR(job.ranks[5].own(), 0.5, 1e-6);
+  for (const RankFacts& rank : job.ranks) EXPECT_EQ(rank.device, accelerator);
+}
+
 TEST(Unobserved, ItCannotHaveCostMoreThanAllOthersWaited) {
   Job job = job_without_rank_2();
   stand_in_for_unobserved(job);

@@ -49,6 +49,14 @@ TEST(StepModel, APipelineIsItsLongestStageAndTheFill) {
   EXPECT_NEAR(model.slowdown_even(), 1 / (1 - (0.9 - 0.75)), 1e-5);
 }
 
+TEST(StepModel, EvenStepsAndTheShortestTransfersSaveMore) {
+  const Job job = job_of({0.5, 0.7});
+  const Peers peers = one_set(2);
+  const StepModel model(job, peers);
+  EXPECT_NEAR(model.slowdown_even(), 1 / 0.9, 1e-5);
+  EXPECT_NEAR(model.slowdown_even({.between_steps = 0.1, .transfers = 0.05}), 1 / 0.75, 1e-5);
+}
+
 /// Micro-batch after micro-batch through stages of equal time each: m micro-batches of `stage[s]` / m.
 double pipelined(const std::vector<double>& stage, int micro_batches) {
   std::vector<double> free(stage.size());
