@@ -1,5 +1,4 @@
 #include "agent/window_runner.h"
-#include "agent/host_name.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -15,6 +14,7 @@
 #include <map>
 #include <memory>
 
+#include "agent/host_name.h"
 #include "agent/live_bundle.h"
 #include "agent/nccl_ring.h"
 #include "agent/nccl_ring_reader.h"
