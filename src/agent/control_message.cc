@@ -15,12 +15,13 @@ constexpr size_t kMostReason = 200;
 constexpr size_t kMostRanksTold = 64;
 constexpr size_t kMostTextTold = 2000;
 
-constexpr std::array<std::pair<JobState, std::string_view>, 6> kStates = {{{JobState::kStarting, "starting"},
+constexpr std::array<std::pair<JobState, std::string_view>, 7> kStates = {{{JobState::kStarting, "starting"},
                                                                            {JobState::kLearning, "learning"},
                                                                            {JobState::kHealthy, "healthy"},
                                                                            {JobState::kSlow, "slow"},
                                                                            {JobState::kBlocked, "blocked"},
-                                                                           {JobState::kEnded, "ended"}}};
+                                                                           {JobState::kEnded, "ended"},
+                                                                           {JobState::kUnwatched, "unwatched"}}};
 constexpr std::array<std::pair<WindowStage, std::string_view>, 6> kStages = {{{WindowStage::kNone, "none"},
                                                                               {WindowStage::kAsked, "asked"},
                                                                               {WindowStage::kArmed, "armed"},

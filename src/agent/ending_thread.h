@@ -3,6 +3,7 @@
 #include <chrono>
 #include <condition_variable>
 #include <cstdint>
+#include <exception>
 #include <functional>
 #include <mutex>
 #include <thread>
@@ -13,7 +14,15 @@ namespace eroica {
 /// A thread that waits for points in time, and ends early when it is told to. The last member of what its body uses.
 class EndingThread {
  public:
-  explicit EndingThread(std::function<void()> body) : thread_(std::move(body)) {}
+  /// A body that throws ends, and nobody else does: what it has gathered until then is what there is.
+  explicit EndingThread(std::function<void()> body)
+      : thread_([body = std::move(body)] {
+          try {
+            body();
+          } catch (const std::exception&) {
+            return;
+          }
+        }) {}
   EndingThread(const EndingThread&) = delete;
   EndingThread& operator=(const EndingThread&) = delete;
   ~EndingThread() { end(); }

@@ -14,7 +14,8 @@ enum class JobState : uint8_t {
   kHealthy,
   kSlow,
   kBlocked,
-  kEnded,  ///< every rank has left
+  kEnded,      ///< every rank has left
+  kUnwatched,  ///< the watcher has failed
 };
 
 /// A window that was asked for, from that until its end is told.

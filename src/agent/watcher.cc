@@ -31,6 +31,8 @@ constexpr int kNice = 5;
 constexpr int64_t kRanksMayComeNs = 5 * kSecondNs;
 constexpr int64_t kClearEveryNs = 10 * kSecondNs;
 constexpr size_t kMostTriggers = 8;
+constexpr size_t kMostSecondsTold = 16;
+constexpr uint32_t kMarksChangeOften = 3;
 constexpr std::chrono::seconds kTriggerDeadline{3};
 
 WindowStage stage_of(WindowPhase phase) {
@@ -93,6 +95,11 @@ void Watcher::start() {
       run();
     } catch (const std::exception& failure) {  // the job goes on whatever happens here
       listener_(Remark{fmt::format("watching has failed, and the job goes on unwatched: {}", failure.what())});
+      {
+        const std::lock_guard lock(shared_);
+        shown_.state = JobState::kUnwatched;
+      }
+      answer_triggers();
     }
   });
 }
@@ -122,6 +129,7 @@ TriggerAnswer Watcher::trigger(const ControlRequest& request) {
   {
     const std::lock_guard lock(shared_);
     if (stopping_) return {.refused = "the job is ending"};
+    if (shown_.state == JobState::kUnwatched) return {.refused = "watching this job has failed"};
     if (triggers_.size() >= kMostTriggers) return {.refused = "too many windows are asked for at once"};
     triggers_.push_back({++last_trigger_, request, {}});
     id = last_trigger_;
@@ -144,7 +152,15 @@ void Watcher::answer_triggers() {
     const std::lock_guard lock(shared_);
     triggers.swap(triggers_);
   }
-  for (Trigger& trigger : triggers) trigger.answer.set_value(begin_asked(trigger.request));
+  for (Trigger& trigger : triggers) {
+    TriggerAnswer answer;
+    try {
+      answer = begin_asked(trigger.request);
+    } catch (const std::exception& failure) {  // there was no thread to be had, for example
+      answer.refused = fmt::format("no window can be taken: {}", failure.what());
+    }
+    trigger.answer.set_value(std::move(answer));
+  }
   if (!triggers.empty() && !stopping_) show_status();
 }
 
@@ -301,7 +317,10 @@ void Watcher::on_hello(HelloMessage hello, Datagram& from) {
   LiveRank* holder = ranks_.by_rank(hello.rank);
   if (holder != nullptr && holder->pid == from.pid) holder = nullptr;
   const bool holder_is_dead = holder != nullptr && !read_process_state(holder->pid).lives(holder->start_ticks);
-  if (!ranks_.accepts(hello, from.pid, holder_is_dead)) return;
+  if (!ranks_.accepts(hello, from.pid, holder_is_dead)) {
+    if (holder != nullptr && !hello.launcher) refuse_second(*holder, from.pid, name);
+    return;
+  }
   read_rings();          // what came before it
   if (holder_is_dead) {  // it begins again
     take_ends();
@@ -324,6 +343,15 @@ void Watcher::on_hello(HelloMessage hello, Datagram& from) {
   tell_ranks(false);
 }
 
+/// Of two trainings under one watcher; it is asked again, and watched, when the first has ended.
+void Watcher::refuse_second(const LiveRank& holder, pid_t pid, const std::string& name) {
+  introduced_.erase(name);
+  if (told_seconds_.size() >= kMostSecondsTold || !told_seconds_.insert(name).second) return;
+  listener_(
+      Remark{fmt::format("process {} says that it is rank {}, as process {} does; it is not watched while that one is",
+                         pid, holder.hello.rank, holder.pid)});
+}
+
 void Watcher::on_step(LiveRank& rank, const StepMessage& step) {
   if (rank.hello.rank != step.record.rank) {
     ++summary_.refused;
@@ -332,7 +360,12 @@ void Watcher::on_step(LiveRank& rank, const StepMessage& step) {
   // Another optimizer marks the steps, so they are of another kind.
   if (rank.stepped && rank.optimizer_index != step.optimizer_index && now_ns_ - detector_began_ns_ > kSecondNs) {
     detector_began_ns_ = now_ns_;
-    detector_.emplace(options_.policy, options_.job, now_ns_);
+    detector_->begin_again(now_ns_);
+    if (++marks_changed_ == kMarksChangeOften) {
+      listener_(
+          Remark{"the steps of this job are marked by one optimizer and then by another; after each change what is "
+                 "usual has to be learnt again"});
+    }
   }
   rank.stepped = true;
   rank.optimizer_index = step.optimizer_index;
@@ -406,6 +439,8 @@ void Watcher::each_tick() {
       const bool slow =
           taken->cause.kind == DetectorEvent::Kind::kSlow || taken->cause.kind == DetectorEvent::Kind::kStillSlow;
       taken->interference_ms = pace_.cost_ms(plan, slow ? taken->cause.slow.onset_unix_ns : 0, unix_ns()).value_or(-1);
+      // Where no step ended after it that may be because steps are long; a hang is told by the time that passes.
+      taken->goes_on = taken->goes_on || !detector_->blocked();
       taken->cost = cost();
       interference_ms_ = taken->interference_ms;
       show_status();

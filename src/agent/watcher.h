@@ -80,6 +80,7 @@ class Watcher {
   void read_rings();
   void on_step(LiveRank& rank, const StepMessage& step);
   void on_hello(HelloMessage hello, Datagram& from);
+  void refuse_second(const LiveRank& holder, pid_t pid, const std::string& name);
   void on_message(ProbeMessage message, Datagram& from);
   void ask_who();
   void hear(const std::vector<DetectorEvent>& events);
@@ -109,7 +110,9 @@ class Watcher {
   int wake_;
   RankTable ranks_;
   StepRings rings_;
-  std::set<std::string> introduced_;  ///< probes that said HELLO
+  uint32_t marks_changed_ = 0;          ///< from one optimizer's steps to another's
+  std::set<std::string> told_seconds_;  ///< probes of ranks that had another process
+  std::set<std::string> introduced_;    ///< probes that said HELLO
   std::optional<Detector> detector_;
   StepPace pace_;
   RecordLog log_;

@@ -33,7 +33,7 @@ Document document_of(const Standstill& seen, const std::string& job, Conclusion 
   Document document;
   document.job_id = job;
   document.world_size = seen.world_size;
-  document.healthy = false;
+  document.healthy = conclusion.diagnoses.empty();
   document.window.start_unix_ns = seen.since_unix_ns;
   document.window.duration_ms = seen.silent_s * 1e3;
   document.coverage.ranks_expected = seen.world_size;

@@ -278,6 +278,7 @@ void LiveReport::deliver_ends(Document& document, const DetectorEvent& cause, co
   }
   told_ends_.add(conclusion, pids);
   for (const std::string& note : conclusion.notes) say(note);
+  if (conclusion.diagnoses.empty() && conclusion.hints.empty()) return say("who holds the job up is not known");
   (void)deliver(document, cause, {}, "");
 }
 

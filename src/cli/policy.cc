@@ -175,6 +175,7 @@ std::string in_words(const DetectorEvent& event) {
     case DetectorEvent::Kind::kRequested:
       return "window that was asked for";
   }
+  if (event.kind == DetectorEvent::Kind::kBlocked) return text + "; its ranks are asked where they stand";
   return text + (event.window ? "; window" : fmt::format("; no window ({})", window_denial_name(event.denied)));
 }
 

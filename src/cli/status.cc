@@ -44,6 +44,8 @@ std::string state_in_words(const JobStatus& status) {
       return "BLOCKED";
     case JobState::kEnded:
       return "every rank has left";
+    case JobState::kUnwatched:
+      return "NO LONGER WATCHED: the watcher has failed";
   }
   return "";
 }

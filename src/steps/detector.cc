@@ -67,6 +67,7 @@ std::string_view detector_event_name(DetectorEvent::Kind kind) {
 
 Detector::Detector(Policy policy, const std::string& job, int64_t start_ns)
     : policy_(std::move(policy)),
+      job_(job),
       slow_(policy_.slow),
       blocked_(blocked_policy(policy_), start_ns),
       budget_(policy_.window, policy_.eligible, is_eligible(policy_.eligible, job)),
@@ -167,7 +168,6 @@ void Detector::add_blocked(std::vector<DetectorEvent>& events) {
   DetectorEvent found = event(DetectorEvent::Kind::kBlocked);
   found.blocked = blocked_.finding();
   found.why = reasons(found.blocked);
-  ask_for_window(found, WindowBudget::Reason::kUrgent);
   events.push_back(std::move(found));
 }
 
@@ -200,6 +200,17 @@ void Detector::tick(int64_t now_ns, std::vector<DetectorEvent>& events) {
   const BlockedDetector::Change change = blocked_.tick(series_.ranks(), now_ns_);
   if (change == BlockedDetector::Change::kBlocked) add_blocked(events);
   if (change == BlockedDetector::Change::kRecovered) events.push_back(event(DetectorEvent::Kind::kUnblocked));
+}
+
+void Detector::begin_again(int64_t now_ns) {
+  Detector fresh(policy_, job_, now_ns);
+  fresh.budget_ = budget_;
+  fresh.baselines_ = baselines_;
+  fresh.baseline_ns_ = baseline_ns_;
+  fresh.masked_from_ns_ = masked_from_ns_;
+  fresh.masked_to_ns_ = masked_to_ns_;
+  fresh.blocked_.mask(masked_from_ns_, masked_to_ns_);
+  *this = std::move(fresh);
 }
 
 double Detector::step_seconds() const {

@@ -67,6 +67,8 @@ class Detector {
   void window_is(double length_s) { budget_.correct_last(length_s); }
   /// Steps between these times, and in the policy's tail after them, are disturbed by us and no measure of the job.
   void mask(int64_t from_ns, int64_t to_ns);
+  /// What a step is has changed: all that was learnt of them is forgotten, and the windows that were taken are not.
+  void begin_again(int64_t now_ns);
   /// The rank ended, or left the job.
   void leave(int32_t rank) { series_.leave(rank); }
 
@@ -93,6 +95,7 @@ class Detector {
   void add_blocked(std::vector<DetectorEvent>& events);
 
   Policy policy_;
+  std::string job_;
   StepSeries series_;
   SlowDetector slow_;
   PublishedDetector published_;
