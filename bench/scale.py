@@ -2,10 +2,12 @@
 """How `analyze` grows with ranks: packs of patterns of 1,000 ranks each, made by `eroica simulate`, read and diagnosed.
 
     scale.py [--ranks 10000,30000,100000,300000,1000000] [--repeat 1] [--simulator PATH] [--dry-run]
+    scale.py --real TRACES... [--ranks 6000,12000,24000] [--repeat 1] [--dry-run]
 
 Each job's packs are made in build/bench (or EROICA_BENCH_DIR), some 6 GB for a million ranks, and removed after it was
-measured. Prints the table; writes it to docs/performance.md between its markers and plots docs/img/scale.svg, unless
---dry-run. Runs in build/venv-bench (matplotlib).
+measured. With --real the packs are of the patterns of recorded jobs (folders of traces), repeated as other ranks; they
+are as large as real ones. That needs `ninja repeat_patterns`. Prints the table; writes it to docs/performance.md between
+its markers and plots docs/img/scale.svg (not with --real), unless --dry-run. Runs in build/venv-bench (matplotlib).
 """
 
 import argparse
@@ -16,6 +18,7 @@ import re
 import shutil
 import subprocess
 import time
+from pathlib import Path
 
 import setting
 
@@ -24,12 +27,24 @@ PLOT = setting.ROOT / "docs" / "img" / "scale.svg"
 FAULT = "gpu.thermal_throttle"
 GOALS = {100_000: (10, 4), 1_000_000: (120, 8)}  # seconds, GiB
 GOAL_RATE = 400e6
+REPEAT_PATTERNS = setting.BINARY.parent / "bench" / "repeat_patterns"
 
 
 def make(simulator, folder, ranks):
     shutil.rmtree(folder, ignore_errors=True)
     subprocess.run([simulator, "simulate", "--seed", "5", "--fault", FAULT, "--format", "patterns", "--ranks", str(ranks),
                     "--out", str(folder)], check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+
+def make_real(traces, folder, ranks):
+    shutil.rmtree(folder, ignore_errors=True)
+    summary = setting.WORK / "scale-patterns"
+    shutil.rmtree(summary, ignore_errors=True)
+    try:
+        subprocess.run([setting.BINARY, "summarize", str(traces), "--quiet", "-o", str(summary)], check=True)
+        subprocess.run([REPEAT_PATTERNS, str(ranks), str(folder), *sorted(map(str, summary.glob("*.eroica")))], check=True)
+    finally:
+        shutil.rmtree(summary, ignore_errors=True)
 
 
 def read_through(folder):
@@ -52,18 +67,20 @@ def run(folder, output):
     return {"seconds": seconds, "cpu_seconds": usage.ru_utime + usage.ru_stime, "peak_bytes": usage.ru_maxrss << 10}
 
 
-def measure(simulator, ranks, repeat):
+def measure(make_packs, ranks, repeat):
     folder = setting.WORK / f"packs-{ranks}"
     output = setting.WORK / "scale-out.json"
     try:
-        make(simulator, folder, ranks)
+        make_packs(folder, ranks)
         size = read_through(folder)
         result = min((run(folder, output) for _ in range(repeat)), key=lambda r: r["seconds"])
         document = json.loads(output.read_text())
-        truth = json.loads((folder / "truth.json").read_text())
         claims = [(claim["cause"], claim["ranks"]) for claim in document["diagnoses"]]
-        return {"ranks": ranks, "bytes": size, **result, "found": claims == [(truth["cause"], truth["ranks"])],
-                "claims": [(cause, len(of)) for cause, of in claims]}
+        row = {"ranks": ranks, "bytes": size, **result, "claims": [(cause, len(of)) for cause, of in claims]}
+        if (folder / "truth.json").exists():
+            truth = json.loads((folder / "truth.json").read_text())
+            row["found"] = claims == [(truth["cause"], truth["ranks"])]
+        return row
     finally:
         shutil.rmtree(folder, ignore_errors=True)
         output.unlink(missing_ok=True)
@@ -93,6 +110,17 @@ def page_text(result):
             "![Time and memory against ranks](img/scale.svg)")
 
 
+def real_text(result):
+    lines = ["| recorded job | ranks | packs | a rank | wall clock | processor time | rate | peak memory | ≥ 400 MB/s |",
+             "| --- | " + "---: | " * 7 + "--- |"]
+    for r in result["rows"]:
+        rate = r["bytes"] / r["seconds"]
+        lines.append(f"| {r['job']} | {r['ranks']:,} | {r['bytes'] / 1e9:.2f} GB | {r['bytes'] / 1e3 / r['ranks']:.1f} KB | "
+                     f"{r['seconds']:.2f} s | {r['cpu_seconds']:.1f} s | {rate / 1e6:.0f} MB/s | "
+                     f"{r['peak_bytes'] / (1 << 30):.2f} GiB | {'yes' if rate >= GOAL_RATE else '**no**'} |")
+    return f"Machine: {result['machine']}, load {result['load']:.1f} when the measurement began.\n\n" + "\n".join(lines)
+
+
 def plot(rows):
     import matplotlib
 
@@ -118,30 +146,41 @@ def plot(rows):
     figure.savefig(PLOT, metadata={"Date": None})
 
 
+def write_table(name, text):
+    page, found = re.subn(rf"(<!-- {name}: .*?-->\n).*?(<!-- end -->)", lambda m: f"{m[1]}\n{text}\n\n{m[2]}",
+                          PAGE.read_text(), flags=re.S)
+    assert found == 1, f"{PAGE} has no place for {name}"
+    PAGE.write_text(page)
+
+
 def main():
     parser = argparse.ArgumentParser()
-    parser.add_argument("--ranks", default="10000,30000,100000,300000,1000000")
+    parser.add_argument("--ranks")
     parser.add_argument("--repeat", type=int, default=1)
     parser.add_argument("--simulator", default=str(setting.BINARY))
+    parser.add_argument("--real", type=Path, nargs="+", metavar="TRACES", default=[])
     parser.add_argument("--dry-run", action="store_true")
     options = parser.parse_args()
     setting.WORK.mkdir(parents=True, exist_ok=True)
     load = os.getloadavg()[0]
+    counts = options.ranks or ("6000,12000,24000" if options.real else "10000,30000,100000,300000,1000000")
+    jobs = {path.name: lambda folder, ranks, path=path: make_real(path, folder, ranks) for path in options.real}
+    jobs = jobs or {"simulated": lambda folder, ranks: make(options.simulator, folder, ranks)}
     rows = []
-    for ranks in sorted(map(int, options.ranks.split(","))):
-        rows.append(measure(options.simulator, ranks, options.repeat))
-        print(json.dumps(rows[-1]), flush=True)
+    for job, make_packs in jobs.items():
+        for ranks in sorted(map(int, counts.split(","))):
+            rows.append({"job": job, **measure(make_packs, ranks, options.repeat)})
+            print(json.dumps(rows[-1]), flush=True)
+    name = "scale-real" if options.real else "scale"
     result = {"machine": setting.machine(), "load": load, "rows": rows}
-    setting.save("scale", result)
-    text = page_text(result)
+    setting.save(name, result)
+    text = real_text(result) if options.real else page_text(result)
     print(text)
     if options.dry_run:
         return
-    page, found = re.subn(r"(<!-- scale: .*?-->\n).*?(<!-- end -->)", lambda m: f"{m[1]}\n{text}\n\n{m[2]}",
-                          PAGE.read_text(), flags=re.S)
-    assert found == 1, f"{PAGE} has no place for scale"
-    PAGE.write_text(page)
-    plot(rows)
+    write_table(name, text)
+    if not options.real:
+        plot(rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,5 @@
-# bench/*.cc becomes a google-benchmark executable each; `--target bench` builds them.
+# bench/*.cc becomes an executable each, by google-benchmark unless it has a main of its own; `--target bench` builds
+# them.
 file(GLOB sources CONFIGURE_DEPENDS ${PROJECT_SOURCE_DIR}/bench/*.cc)
 add_custom_target(bench)
 if(sources)

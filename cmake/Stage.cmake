@@ -4,7 +4,7 @@ file(CONFIGURE OUTPUT ${EROICA_EMPTY_SOURCE} CONTENT "// No sources yet.\n")
 
 # Stages where time is spent on data. Elsewhere code that is quick to compile is worth more; under the sanitizers even
 # among these, but for what the fuzzers feed.
-set(EROICA_HOT_STAGES base trace steps pattern compare diagnose)
+set(EROICA_HOT_STAGES base trace steps pattern compare diagnose report)
 set(EROICA_FUZZED_STAGES base trace pattern)
 
 # eroica_stage(NAME [PUBLIC lib...] [PRIVATE lib...])

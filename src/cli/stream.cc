@@ -9,7 +9,6 @@
 #include <system_error>
 #include <unordered_set>
 #include <utility>
-#include <variant>
 
 #include <fmt/format.h>
 
@@ -30,37 +29,40 @@ constexpr size_t kManyRanks = 16'384;
 constexpr size_t kFewerUses = 40;  // functions of one rank, in jobs of so many
 constexpr size_t kMostNotes = 200;
 
+/// A rank's pattern as it lay in its file.
+struct EncodedPattern {
+  int32_t rank;
+  std::string bytes;
+};
+
 /// Some of a sequence of unknown length: every n-th, with n doubled whenever there are too many.
 class EvenSample {
  public:
   explicit EvenSample(size_t most) : most_(most) {}
-  /// Will the next pattern that is offered be kept?
-  [[nodiscard]] bool wants_next() const { return most_ > 0 && offered_ % stride_ == 0; }
-  void offer(const RankPattern& pattern) {
-    if (wants_next()) {
+  void offer(int32_t rank, std::string_view bytes) {
+    if (most_ > 0 && offered_ % stride_ == 0) {
       if (kept_.size() == most_) {
-        std::vector<RankPattern> fewer;
+        std::vector<EncodedPattern> fewer;
         for (size_t i = 0; i < kept_.size(); i += 2) fewer.push_back(std::move(kept_[i]));
         kept_ = std::move(fewer);
         stride_ *= 2;
       }
-      if (offered_ % stride_ == 0 && kept_.size() < most_) kept_.push_back(pattern);
+      if (offered_ % stride_ == 0 && kept_.size() < most_) kept_.push_back({rank, std::string(bytes)});
     }
     ++offered_;
   }
-  std::vector<RankPattern> take() { return std::move(kept_); }
+  std::vector<EncodedPattern> take() { return std::move(kept_); }
 
  private:
   size_t most_;
   size_t offered_ = 0;
   size_t stride_ = 1;
-  std::vector<RankPattern> kept_;
+  std::vector<EncodedPattern> kept_;
 };
 
 struct Seen {
   int32_t rank;
-  uint32_t file;
-  uint32_t checksum;
+  PatternPlace place;
 };
 
 /// What some of the files hold.
@@ -71,7 +73,7 @@ struct Part {
   NameTable names;
   ImportSection import;
   std::vector<Seen> seen;
-  std::vector<RankPattern> sample;
+  std::vector<EncodedPattern> sample;
   std::vector<std::string> notes;
 };
 
@@ -99,9 +101,9 @@ std::vector<Chunk> chunks_of(const std::vector<std::string>& paths) {
   return chunks;
 }
 
-// Calls `take(pattern, checksum)` for every pattern of a file, read as `detail()` says before.
-template <typename Detail, typename Take>
-void read_file(const std::string& path, NameTable& names, std::vector<std::string>& notes, Detail detail, Take take) {
+// Calls `take(reader, record)` for every pattern of a file.
+template <typename Take>
+void read_file(const std::string& path, NameTable& names, std::vector<std::string>& notes, Take take) {
   Result<std::unique_ptr<ByteSource>> source = open_file(path);
   if (!source) {
     notes.push_back(about(path, source.error().message));
@@ -110,17 +112,19 @@ void read_file(const std::string& path, NameTable& names, std::vector<std::strin
   PatternFileReader reader(std::move(source.value()), path);
   bool any = false;
   while (true) {
-    Result<std::optional<PatternRecord>> record = reader.next(detail());
+    const Result<std::optional<EncodedRecord>> record = reader.next();
     if (!record) {
       notes.push_back(about(path, record.error().message));
       break;
     }
     if (!*record) break;
     any = true;
-    if (RankPattern* pattern = std::get_if<RankPattern>(&**record)) {
-      take(*pattern, reader.checksum());
+    if ((*record)->type == RecordType::kPattern) {
+      take(reader, **record);
+    } else if (const Result<NameTable> more = decode_names((*record)->payload)) {
+      merge_names(names, *more);
     } else {
-      merge_names(names, std::get<NameTable>(**record));
+      reader.report(more.error().message);
     }
   }
   for (const std::string& problem : reader.problems()) notes.push_back(about(path, problem));
@@ -131,16 +135,21 @@ Part read_chunk(const InputSet& inputs, const Chunk& chunk, size_t most_sample, 
                 ProgressSink& progress) {
   Part part(most_uses);
   EvenSample sample(most_sample);
+  PatternDecoder decoder;
+  RankPattern pattern;
   for (size_t file = chunk.first; file < chunk.end; ++file) {
-    const std::string& path = inputs.pattern_paths[file];
-    const auto detail = [&] { return sample.wants_next() ? PatternDetail::kWhole : PatternDetail::kComparison; };
-    read_file(path, part.names, part.notes, detail, [&](const RankPattern& pattern, uint32_t checksum) {
+    const auto take = [&](PatternFileReader& reader, const EncodedRecord& record) {
+      if (const Status status = decoder.decode(record.payload, PatternDetail::kComparison, pattern); !status) {
+        reader.report(status.error().message);
+        return;
+      }
       part.builder.add(pattern);
       if (!is_observed(pattern)) return;
-      part.seen.push_back({pattern.rank, static_cast<uint32_t>(file), checksum});
+      part.seen.push_back({pattern.rank, {static_cast<uint32_t>(file), record.checksum}});
       add_import(pattern, part.import);
-      sample.offer(pattern);
-    });
+      sample.offer(pattern.rank, record.payload);
+    };
+    read_file(inputs.pattern_paths[file], part.names, part.notes, take);
     progress.file_done();
   }
   part.sample = sample.take();
@@ -148,29 +157,38 @@ Part read_chunk(const InputSet& inputs, const Chunk& chunk, size_t most_sample, 
   return part;
 }
 
-/// Joins parts in their order, whichever comes first; at most those before which one is still being read wait.
+/// Joins parts in their order, whichever comes first. Whoever brings the one that is due joins it and those behind it
+/// that came meanwhile; nobody waits for that.
 class Joiner {
  public:
-  Joiner(size_t chunks, uint64_t bytes, size_t most_uses) : waiting_(chunks), bytes_(bytes), all_(most_uses) {}
+  Joiner(const std::vector<Chunk>& chunks, uint64_t bytes, size_t most_uses)
+      : chunks_(chunks), waiting_(chunks.size()), bytes_(bytes), all_(most_uses) {}
 
-  void add(size_t index, Part part, uint64_t bytes) {
-    const std::lock_guard lock(guard_);
+  void add(size_t index, Part part) {
+    std::unique_lock lock(guard_);
     waiting_[index] = std::move(part);
+    if (joining_) return;
+    joining_ = true;
     while (next_ < waiting_.size() && waiting_[next_]) {
-      join(std::move(*waiting_[next_]), next_ == index ? bytes : 0);
+      Part due = std::move(*waiting_[next_]);
       waiting_[next_++].reset();
+      lock.unlock();
+      join(std::move(due));
+      lock.lock();
     }
+    joining_ = false;
   }
   Part take() { return std::move(all_); }
 
  private:
-  void join(Part part, uint64_t bytes) {
+  void join(Part part) {
     const size_t ranks = part.builder.ranks();
     const bool first = all_.builder.ranks() == 0;
     all_.builder.append(std::move(part.builder));
-    if (first && bytes > 0 && ranks > 0) {
-      all_.builder.reserve(
-          static_cast<size_t>(static_cast<double>(ranks) * static_cast<double>(bytes_) / static_cast<double>(bytes)));
+    joined_bytes_ += chunks_[joined_++].bytes;
+    if (first && ranks > 0) {
+      all_.builder.reserve(static_cast<size_t>(static_cast<double>(ranks) * static_cast<double>(bytes_) /
+                                               static_cast<double>(joined_bytes_)));
     }
     merge_names(all_.names, part.names);
     add_import(part.import, all_.import);
@@ -179,9 +197,13 @@ class Joiner {
     std::move(part.notes.begin(), part.notes.end(), std::back_inserter(all_.notes));
   }
 
-  std::mutex guard_;
+  const std::vector<Chunk>& chunks_;
+  std::mutex guard_;  // of what follows, up to joining_; what is behind that is the one thread's that joins
   std::vector<std::optional<Part>> waiting_;
   size_t next_ = 0;
+  bool joining_ = false;
+  size_t joined_ = 0;
+  uint64_t joined_bytes_ = 0;
   uint64_t bytes_;
   Part all_;
 };
@@ -194,16 +216,16 @@ Status put_in_order(const InputSet& inputs, Part& all) {
     const Seen& b = all.seen[i];
     if (a.rank != b.rank) continue;
     return Error{Error::Kind::kAmbiguous,
-                 a.checksum == b.checksum
+                 a.place.checksum == b.place.checksum
                      ? fmt::format("rank {} is in two inputs: {} and {}; of so many ranks give each only once", a.rank,
-                                   inputs.pattern_paths[a.file], inputs.pattern_paths[b.file])
+                                   inputs.pattern_paths[a.place.file], inputs.pattern_paths[b.place.file])
                      : fmt::format("two inputs claim to be rank {}: {} and {}; give only one of them", a.rank,
-                                   inputs.pattern_paths[a.file], inputs.pattern_paths[b.file])};
+                                   inputs.pattern_paths[a.place.file], inputs.pattern_paths[b.place.file])};
   }
-  const auto by_rank = [](const RankPattern& a, const RankPattern& b) { return a.rank < b.rank; };
+  const auto by_rank = [](const EncodedPattern& a, const EncodedPattern& b) { return a.rank < b.rank; };
   std::sort(all.sample.begin(), all.sample.end(), by_rank);
   if (all.sample.size() > kSampleRanks) {
-    std::vector<RankPattern> fewer;
+    std::vector<EncodedPattern> fewer;
     fewer.reserve(kSampleRanks);
     for (size_t i = 0; i < kSampleRanks; ++i) {
       fewer.push_back(std::move(all.sample[i * all.sample.size() / kSampleRanks]));
@@ -211,6 +233,21 @@ Status put_in_order(const InputSet& inputs, Part& all) {
     all.sample = std::move(fewer);
   }
   return ok_status();
+}
+
+// Those that can be read whole.
+std::vector<RankPattern> decoded(const std::vector<EncodedPattern>& sample, Executor& executor) {
+  std::vector<std::optional<RankPattern>> patterns(sample.size());
+  executor.parallel_for(sample.size(), [&](size_t i) {
+    Result<RankPattern> pattern = decode_pattern(sample[i].bytes);
+    if (pattern) patterns[i] = std::move(pattern.value());
+  });
+  std::vector<RankPattern> usable;
+  usable.reserve(patterns.size());
+  for (std::optional<RankPattern>& pattern : patterns) {
+    if (pattern) usable.push_back(std::move(*pattern));
+  }
+  return usable;
 }
 
 size_t count_unnamed(const Job& job, const NameTable& names) {
@@ -227,8 +264,7 @@ void add_neighbouring_names(const std::vector<std::string>& paths, NameTable& na
     std::error_code failure;
     if (std::find(paths.begin(), paths.end(), path) != paths.end()) continue;
     if (!std::filesystem::is_regular_file(path, failure)) continue;
-    read_file(
-        path, names, notes, [] { return PatternDetail::kComparison; }, [](const RankPattern&, uint32_t) {});
+    read_file(path, names, notes, [](PatternFileReader&, const EncodedRecord&) {});
   }
 }
 
@@ -259,11 +295,10 @@ Result<StreamedJob> stream_patterns(const InputSet& inputs, Executor& executor, 
   const size_t most_uses = bytes / kUsualPattern > kManyRanks ? kFewerUses : Job::kMaxUses;
   const size_t every = chunks.size() / kSampleRanks + 1;
   const size_t most_sample = std::max<size_t>(1, 2 * kSampleRanks * every / chunks.size());
-  Joiner joiner(chunks.size(), bytes, most_uses);
+  Joiner joiner(chunks, bytes, most_uses);
   progress.begin(bytes, inputs.pattern_paths.size());
   executor.parallel_for(chunks.size(), [&](size_t i) {
-    joiner.add(i, read_chunk(inputs, chunks[i], i % every == 0 ? most_sample : 0, most_uses, progress),
-               chunks[i].bytes);
+    joiner.add(i, read_chunk(inputs, chunks[i], i % every == 0 ? most_sample : 0, most_uses, progress));
   });
   progress.end();
 
@@ -290,7 +325,7 @@ Result<StreamedJob> stream_patterns(const InputSet& inputs, Executor& executor, 
       streamed.notes.push_back(fmt::format("names of {} functions are missing: names.eroica was not given", unnamed));
     }
   }
-  streamed.sample = std::move(all.sample);
+  streamed.sample = decoded(all.sample, executor);
   streamed.whole.import = all.import;
   std::unordered_set<uint32_t> hosts;
   for (const RankFacts& rank : streamed.job.ranks) {
@@ -298,10 +333,10 @@ Result<StreamedJob> stream_patterns(const InputSet& inputs, Executor& executor, 
   }
   streamed.whole.hosts = hosts.size();
   streamed.whole.ranks.reserve(all.seen.size());
-  streamed.file_of.reserve(all.seen.size());
+  streamed.places.reserve(all.seen.size());
   for (const Seen& seen : all.seen) {
     streamed.whole.ranks.push_back(seen.rank);
-    streamed.file_of.push_back(seen.file);
+    streamed.places.push_back(seen.place);
   }
   return streamed;
 }
@@ -309,14 +344,14 @@ Result<StreamedJob> stream_patterns(const InputSet& inputs, Executor& executor, 
 void add_to_sample(StreamedJob& streamed, const InputSet& inputs, std::span<const int32_t> ranks, Executor& executor) {
   std::set<int32_t> held;
   for (const RankPattern& pattern : streamed.sample) held.insert(pattern.rank);
-  std::map<uint32_t, std::set<int32_t>> wanted;  // by file
+  std::map<uint32_t, std::map<int32_t, uint32_t>> wanted;  // by file: ranks and the checksums of their records
   size_t count = streamed.sample.size();
   for (const int32_t rank : ranks) {
     const auto at = std::lower_bound(streamed.whole.ranks.begin(), streamed.whole.ranks.end(), rank);
     if (at == streamed.whole.ranks.end() || *at != rank || held.contains(rank) || count == kMostSampleRanks) continue;
-    const uint32_t file = streamed.file_of[static_cast<size_t>(at - streamed.whole.ranks.begin())];
-    if (wanted.size() == kMostFilesReadAgain && !wanted.contains(file)) continue;
-    if (wanted[file].insert(rank).second) ++count;
+    const PatternPlace place = streamed.places[static_cast<size_t>(at - streamed.whole.ranks.begin())];
+    if (wanted.size() == kMostFilesReadAgain && !wanted.contains(place.file)) continue;
+    if (wanted[place.file].emplace(rank, place.checksum).second) ++count;
   }
   std::vector<uint32_t> files;
   files.reserve(wanted.size());
@@ -325,12 +360,14 @@ void add_to_sample(StreamedJob& streamed, const InputSet& inputs, std::span<cons
   executor.parallel_for(files.size(), [&](size_t i) {
     NameTable names;
     std::vector<std::string> notes;  // the same as before
-    const std::set<int32_t>& of_file = wanted.at(files[i]);
-    read_file(
-        inputs.pattern_paths[files[i]], names, notes, [] { return PatternDetail::kWhole; },
-        [&](RankPattern& pattern, uint32_t) {
-          if (of_file.contains(pattern.rank)) found[i].push_back(std::move(pattern));
-        });
+    const std::map<int32_t, uint32_t>& of_file = wanted.at(files[i]);
+    read_file(inputs.pattern_paths[files[i]], names, notes, [&](PatternFileReader&, const EncodedRecord& record) {
+      const bool is_wanted =
+          std::ranges::any_of(of_file, [&](const auto& entry) { return entry.second == record.checksum; });
+      if (!is_wanted) return;
+      Result<RankPattern> pattern = decode_pattern(record.payload);
+      if (pattern && of_file.contains(pattern->rank)) found[i].push_back(std::move(pattern.value()));
+    });
   });
   for (std::vector<RankPattern>& patterns : found) {
     std::move(patterns.begin(), patterns.end(), std::back_inserter(streamed.sample));

@@ -15,14 +15,21 @@
 
 namespace eroica {
 
+/// Where a rank's pattern lies.
+struct PatternPlace {
+  uint32_t file;      ///< index in InputSet::pattern_paths
+  uint32_t checksum;  ///< of its record
+  bool operator==(const PatternPlace&) const = default;
+};
+
 /// A job of so many ranks that their patterns are not kept: only what comparison needs of all, and some whole patterns.
 struct StreamedJob {
   Job job;
   NameTable names;
   WholeJob whole;
-  std::vector<RankPattern> sample;  ///< by rank; evenly spread over the patterns
-  std::vector<std::string> notes;   ///< inputs that were passed over, each with why
-  std::vector<uint32_t> file_of;    ///< of each rank in `whole.ranks`: index in InputSet::pattern_paths
+  std::vector<RankPattern> sample;   ///< by rank; evenly spread over the patterns
+  std::vector<std::string> notes;    ///< inputs that were passed over, each with why
+  std::vector<PatternPlace> places;  ///< of each rank in `whole.ranks`
 };
 
 /// Jobs of fewer ranks are read at once.

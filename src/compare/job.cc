@@ -15,8 +15,6 @@
 namespace eroica {
 namespace {
 
-constexpr size_t kFunctionsWithHardware = 8;
-
 float ratio(double a, double b) { return b > 0 ? static_cast<float>(a / b) : 0.0F; }
 
 std::string group_key(const GroupPattern& group) {

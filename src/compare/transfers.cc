@@ -21,17 +21,29 @@ bool comparable(const Job& job, const Transfer& a, const Transfer& b) {
          std::max(a.bytes, b.bytes) <= 1.1 * std::min(a.bytes, b.bytes);
 }
 
-// Median over transfers that are alike and that `counts`; of very many some, evenly spread. Absent: there are none.
+// Those that `counts` tells of; of very many some, evenly spread.
 template <typename Counts>
-std::optional<double> usual_of_alike(const std::vector<Transfer>& transfers, const Job& job, const Transfer& transfer,
-                                     Counts counts) {
-  std::vector<double> usual_us;
+std::vector<const Transfer*> others(const std::vector<Transfer>& transfers, Counts counts) {
+  std::vector<const Transfer*> others;
   const size_t stride = std::max<size_t>(1, transfers.size() / kMostOthers);
   for (size_t i = 0; i < transfers.size(); i += stride) {
-    if (comparable(job, transfer, transfers[i]) && counts(transfers[i])) usual_us.push_back(transfers[i].transfer_us);
+    if (counts(transfers[i])) others.push_back(&transfers[i]);
+  }
+  return others;
+}
+
+// Median over those that are alike and that `counts`. Absent: there are none.
+template <typename Counts>
+std::optional<double> usual_of_alike(const std::vector<const Transfer*>& others, const Job& job,
+                                     const Transfer& transfer, Counts counts) {
+  std::vector<double> usual_us;
+  for (const Transfer* other : others) {
+    if (comparable(job, transfer, *other) && counts(*other)) usual_us.push_back(other->transfer_us);
   }
   return usual_us.empty() ? std::nullopt : std::optional<double>(median(usual_us));
 }
+
+bool any(const Transfer&) { return true; }
 
 }  // namespace
 
@@ -75,13 +87,14 @@ bool involves(const Transfer& transfer, const Subject& subject) {
 std::optional<double> transfer_ratio(const std::vector<Transfer>& transfers, const Job& job, const Subject& subject,
                                      Span span) {
   std::optional<double> worst;
+  const auto without = others(transfers, [&](const Transfer& other) { return !involves(other, subject); });
+  if (without.empty()) return worst;
   size_t asked = 0;
   for (const Transfer& with : transfers) {
     if (asked == kMostAsked) break;  // of very many some tell enough
     if ((span != Span::kUnknown && with.span != span) || !involves(with, subject)) continue;
     ++asked;
-    const auto usual_us =
-        usual_of_alike(transfers, job, with, [&](const Transfer& other) { return !involves(other, subject); });
+    const auto usual_us = usual_of_alike(without, job, with, any);
     if (!usual_us || *usual_us <= 0) continue;
     const double ratio = with.transfer_us / *usual_us;
     if (!worst || ratio > *worst) worst = ratio;
@@ -122,10 +135,11 @@ double transfers_beyond_shortest(const std::vector<Transfer>& transfers, const J
 
 std::optional<HostPair> slowest_pair(const std::vector<Transfer>& transfers, const Job& job) {
   std::map<std::pair<uint32_t, uint32_t>, std::vector<double>> by_pair;
+  const auto some = others(transfers, any);
   for (const Transfer& transfer : transfers) {
     if (transfer.hosts.size() != 2) continue;
     const auto usual_us =
-        usual_of_alike(transfers, job, transfer, [&](const Transfer& other) { return other.hosts != transfer.hosts; });
+        usual_of_alike(some, job, transfer, [&](const Transfer& other) { return other.hosts != transfer.hosts; });
     if (!usual_us) continue;
     by_pair[{transfer.hosts[0], transfer.hosts[1]}].push_back(transfer.transfer_us / std::max(1.0, *usual_us));
   }

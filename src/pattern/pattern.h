@@ -91,6 +91,8 @@ struct Issuer {
 inline constexpr uint32_t kMostShapes = 64;
 /// Of the window: functions whose exposed and self times are below it tell nothing between ranks.
 inline constexpr double kLeastTellingShare = 0.0002;
+/// So many compute functions of a rank tell of its hardware what there is to tell.
+inline constexpr size_t kFunctionsWithHardware = 8;
 
 /// One function on one rank in one window.
 struct FunctionPattern {

@@ -94,23 +94,32 @@ void RecordScanner::push(std::string_view bytes) {
   buffer_ += bytes;
 }
 
-std::optional<PatternRecord> RecordScanner::next(PatternDetail detail) {
-  std::optional<PatternRecord> record;
+std::optional<EncodedRecord> RecordScanner::next_encoded() {
+  EncodedRecord record;
   Step taken = Step::kSkipped;
   while (taken == Step::kSkipped) {
-    taken = step(detail, record);
+    taken = step(record);
   }
-  return record;
+  return taken == Step::kRecord ? std::optional(record) : std::nullopt;
 }
 
-RecordScanner::Step RecordScanner::step(PatternDetail detail, std::optional<PatternRecord>& record) {
+std::optional<PatternRecord> RecordScanner::next() {
+  while (const std::optional<EncodedRecord> record = next_encoded()) {
+    if (std::optional<PatternRecord> usable = decoded(*record)) {
+      return usable;
+    }
+  }
+  return std::nullopt;
+}
+
+RecordScanner::Step RecordScanner::step(EncodedRecord& record) {
   const std::string_view left = std::string_view(buffer_).substr(begin_);
   if (left.empty()) {
     return Step::kNeedsMore;
   }
   if (wasted_bytes_ > kMostWastedBytes) {
     if (!std::exchange(given_up_, true)) {
-      report("too much of the file is damaged; the rest of it was passed over");
+      report_at(offset_, "too much of the file is damaged; the rest of it was passed over");
     }
     drop(left.size());
     return Step::kNeedsMore;
@@ -131,39 +140,38 @@ RecordScanner::Step RecordScanner::step(PatternDetail detail, std::optional<Patt
     return finished_ ? damaged("the file ends within a record") : Step::kNeedsMore;
   }
   const std::string_view checked = left.substr(kMagic.size(), end - kMagic.size() - kNumberBytes);
-  checksum_ = read_number(left.substr(end - kNumberBytes));
-  if (eroica::checksum(checked) != checksum_) {
+  record = {static_cast<RecordType>(type), left.substr(kHeaderBytes, length),
+            read_number(left.substr(end - kNumberBytes))};
+  if (checksum(checked) != record.checksum) {
     wasted_bytes_ += length;
     return damaged("the checksum of a record is wrong");
   }
-  const Step taken = decode(static_cast<RecordType>(type), left.substr(kHeaderBytes, length), detail, record);
   searching_ = false;
+  record_offset_ = offset_;
   drop(end);
-  return taken;
-}
-
-RecordScanner::Step RecordScanner::decode(RecordType type, std::string_view payload, PatternDetail detail,
-                                          std::optional<PatternRecord>& record) {
-  const auto keep = [&](auto decoded) {
-    if (decoded.ok()) {
-      record = std::move(decoded).value();
-      return Step::kRecord;
-    }
-    report(decoded.error().message);
-    return Step::kSkipped;
-  };
-  switch (type) {
-    case RecordType::kPattern: return keep(decoder_.decode(payload, detail));
-    case RecordType::kNames: return keep(decode_names(payload));
+  if (record.type == RecordType::kPattern || record.type == RecordType::kNames) {
+    return Step::kRecord;
   }
   report(fmt::format("a record of unknown type {}, perhaps of a newer eroica, was passed over",
                      static_cast<unsigned>(type)));
   return Step::kSkipped;
 }
 
+std::optional<PatternRecord> RecordScanner::decoded(const EncodedRecord& record) {
+  const auto usable = [&](auto result) -> std::optional<PatternRecord> {
+    if (result.ok()) {
+      return std::move(result).value();
+    }
+    report(result.error().message);
+    return std::nullopt;
+  };
+  return record.type == RecordType::kPattern ? usable(decoder_.decode(record.payload))
+                                             : usable(decode_names(record.payload));
+}
+
 RecordScanner::Step RecordScanner::damaged(const std::string& what) {
   if (!std::exchange(searching_, true)) {
-    report(what);
+    report_at(offset_, what);
   }
   drop(1);  // its length is not to be trusted: the next record may begin right behind this magic
   return Step::kSkipped;
@@ -171,7 +179,7 @@ RecordScanner::Step RecordScanner::damaged(const std::string& what) {
 
 RecordScanner::Step RecordScanner::skip_to_magic() {
   if (!std::exchange(searching_, true)) {
-    report("bytes that belong to no record were passed over");
+    report_at(offset_, "bytes that belong to no record were passed over");
   }
   const std::string_view left = std::string_view(buffer_).substr(begin_);
   size_t at = left.find(kMagic);
@@ -192,9 +200,9 @@ void RecordScanner::drop(size_t bytes) {
   offset_ += bytes;
 }
 
-void RecordScanner::report(const std::string& what) {
+void RecordScanner::report_at(uint64_t offset, const std::string& what) {
   if (problems_.size() < kMostProblems) {
-    problems_.push_back(fmt::format("{}: at byte {}: {}", path_, offset_, what));
+    problems_.push_back(fmt::format("{}: at byte {}: {}", path_, offset, what));
   } else if (problems_.size() == kMostProblems) {
     problems_.push_back(fmt::format("{}: there are more problems", path_));
   }
@@ -203,9 +211,9 @@ void RecordScanner::report(const std::string& what) {
 PatternFileReader::PatternFileReader(std::unique_ptr<ByteSource> source, std::string path)
     : source_(std::move(source)), scanner_(std::move(path)), block_(kBlockBytes) {}
 
-Result<std::optional<PatternRecord>> PatternFileReader::next(PatternDetail detail) {
+Result<std::optional<EncodedRecord>> PatternFileReader::next() {
   while (true) {
-    std::optional<PatternRecord> record = scanner_.next(detail);
+    const std::optional<EncodedRecord> record = scanner_.next_encoded();
     if (record || ended_) {
       return record;
     }

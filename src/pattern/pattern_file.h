@@ -38,6 +38,13 @@ size_t count_patterns(ByteSource& source, size_t most);
 
 using PatternRecord = std::variant<RankPattern, NameTable>;
 
+/// A record as it lies in its file.
+struct EncodedRecord {
+  RecordType type = RecordType::kPattern;
+  std::string_view payload;
+  uint32_t checksum = 0;  ///< tells whether two records are the same
+};
+
 /// Finds the records in bytes that are pushed in blocks of any size. Holds at most one record and one block. Damage is
 /// told in problems(), with `path` and offset, and passed over.
 class RecordScanner {
@@ -46,20 +53,22 @@ class RecordScanner {
   void push(std::string_view bytes);
   /// No more bytes will come.
   void finish() { finished_ = true; }
-  /// The next usable record; none: push more, or after finish() the end.
-  std::optional<PatternRecord> next(PatternDetail detail = PatternDetail::kWhole);
-  /// Of the record that next() returned last: tells whether two are the same.
-  [[nodiscard]] uint32_t checksum() const { return checksum_; }
+  /// The next whole record, valid until more is pushed; none: push more, or after finish() the end.
+  std::optional<EncodedRecord> next_encoded();
+  /// The same, decoded; those that cannot be are told in problems() and passed over.
+  std::optional<PatternRecord> next();
+  /// Adds what is wrong with the record that was given last.
+  void report(const std::string& what) { report_at(record_offset_, what); }
   /// In words; at most a bounded number of them, the last one then says that there were more.
   [[nodiscard]] const std::vector<std::string>& problems() const { return problems_; }
 
  private:
   enum class Step { kRecord, kSkipped, kNeedsMore };
-  Step step(PatternDetail detail, std::optional<PatternRecord>& record);
+  Step step(EncodedRecord& record);
   Step skip_to_magic();
   Step damaged(const std::string& what);
-  Step decode(RecordType type, std::string_view payload, PatternDetail detail, std::optional<PatternRecord>& record);
-  void report(const std::string& what);
+  std::optional<PatternRecord> decoded(const EncodedRecord& record);
+  void report_at(uint64_t offset, const std::string& what);
   void drop(size_t bytes);
 
   std::string path_;
@@ -67,10 +76,10 @@ class RecordScanner {
   std::string buffer_;
   size_t begin_ = 0;     // of what is unread in buffer_
   uint64_t offset_ = 0;  // of begin_ in the file
+  uint64_t record_offset_ = 0;
   bool finished_ = false;
   uint64_t wasted_bytes_ = 0;
   bool given_up_ = false;
-  uint32_t checksum_ = 0;
   bool searching_ = false;  // behind damage: what is passed over was reported
   std::vector<std::string> problems_;
 };
@@ -79,9 +88,10 @@ class RecordScanner {
 class PatternFileReader {
  public:
   PatternFileReader(std::unique_ptr<ByteSource> source, std::string path);
-  /// The next usable record, none at the end. Errors: those of the source.
-  Result<std::optional<PatternRecord>> next(PatternDetail detail = PatternDetail::kWhole);
-  [[nodiscard]] uint32_t checksum() const { return scanner_.checksum(); }
+  /// The next whole record, valid until the next call, none at the end. Errors: those of the source.
+  Result<std::optional<EncodedRecord>> next();
+  /// Adds what is wrong with the record that was given last.
+  void report(const std::string& what) { scanner_.report(what); }
   [[nodiscard]] const std::vector<std::string>& problems() const { return scanner_.problems(); }
 
  private:

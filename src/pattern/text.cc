@@ -1,6 +1,8 @@
 #include "pattern/text.h"
 
 #include <algorithm>
+#include <cstdint>
+#include <cstring>
 
 namespace eroica {
 namespace {
@@ -39,9 +41,24 @@ size_t sequence_length(std::string_view text) {
 
 bool is_control(char c) { return static_cast<unsigned char>(c) < 0x20 || c == 0x7f; }
 
+/// Are these eight bytes all ASCII without control characters?
+bool is_plain(uint64_t bytes) {
+  constexpr uint64_t kEach = 0x0101010101010101;
+  constexpr uint64_t kHighest = kEach * 0x80;
+  const uint64_t below_space = (bytes - kEach * 0x20) & ~bytes;
+  const uint64_t from_delete = bytes + kEach;  // also what is not ASCII, unless a carry came into it from another
+  return ((below_space | from_delete | bytes) & kHighest) == 0;
+}
+
 }  // namespace
 
 bool is_clean_text(std::string_view text) {
+  while (text.size() >= sizeof(uint64_t)) {
+    uint64_t bytes = 0;
+    std::memcpy(&bytes, text.data(), sizeof bytes);
+    if (!is_plain(bytes)) break;
+    text.remove_prefix(sizeof bytes);
+  }
   while (!text.empty()) {
     const size_t length = sequence_length(text);
     if (length == 0 || is_control(text[0])) {

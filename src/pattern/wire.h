@@ -2,6 +2,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
@@ -9,7 +10,6 @@
 
 #include "base/result.h"
 #include "pattern/pattern.h"
-#include "pattern/zstd_block.h"
 
 namespace eroica {
 
@@ -26,19 +26,27 @@ std::string encode_pattern(const RankPattern& pattern);
 /// How much of a pattern is read.
 enum class PatternDetail : uint8_t {
   kWhole,
-  kComparison,  ///< what comparing ranks needs, for jobs of very many: without the series over steps; sketches and
-                ///< hardware use of functions below kLeastTellingShare, and hardware use of other than compute;
-                ///< instances where none has a peer
+  kComparison,  ///< what comparing ranks needs, for jobs of very many: without the series over steps; of functions
+                ///< below kLeastTellingShare only compute, and that without sketches and issuers; GPUs' use by the
+                ///< first compute functions above it as the only hardware use; of instances only who the peers are
 };
 
 /// Decodes patterns one after the other, keeping what it needs for that.
 class PatternDecoder {
  public:
+  PatternDecoder();
+  PatternDecoder(PatternDecoder&&) noexcept;
+  PatternDecoder& operator=(PatternDecoder&&) noexcept;
+  ~PatternDecoder();
+
   /// Errors: damaged or no pattern (kInvalid, says what is wrong), a newer major version (kUnsupported).
   Result<RankPattern> decode(std::string_view bytes, PatternDetail detail = PatternDetail::kWhole);
+  /// The same into a pattern whose memory is used again; with an error it is left without meaning.
+  Status decode(std::string_view bytes, PatternDetail detail, RankPattern& pattern);
 
  private:
-  ZstdUnpacker unpacker_;
+  struct Memory;
+  std::unique_ptr<Memory> memory_;
 };
 
 /// The same for a single one.

@@ -3,10 +3,12 @@
 #include <cmath>
 #include <limits>
 #include <optional>
+#include <set>
 #include <utility>
 
 #include <fmt/core.h>
 
+#include "base/pod_vector.h"
 #include "pattern/text.h"
 #include "pattern/wire.h"
 #include "pattern/wire_limits.h"
@@ -20,7 +22,7 @@ namespace {
 constexpr size_t kMostSampling = 63;
 
 using Numbers = std::vector<uint64_t>;
-using Messages = std::vector<std::string_view>;
+using Messages = PodVector<std::string_view>;
 
 /// The message wire::Pattern of proto/pattern.proto: its numbers, and where its messages lie. Of messages that there is
 /// one of, the last counts.
@@ -39,6 +41,36 @@ struct TopLevel {
   Messages strings;
   uint64_t events = 0;
   uint64_t text_bytes = 0;
+};
+
+/// Makes it as new, but keeps the memory of these lists.
+template <typename Whole, typename... Lists>
+void empty_lists(Whole& whole, Lists Whole::*... lists) {
+  Whole empty;
+  const auto keep = [&](auto list) {
+    (whole.*list).clear();
+    std::swap(whole.*list, empty.*list);
+  };
+  (keep(lists), ...);
+  whole = std::move(empty);
+}
+
+void clear(TopLevel& top) {
+  empty_lists(top, &TopLevel::labels, &TopLevel::functions, &TopLevel::rest, &TopLevel::groups, &TopLevel::collectives,
+              &TopLevel::signals, &TopLevel::notes, &TopLevel::strings, &TopLevel::budget_ns, &TopLevel::name_hashes,
+              &TopLevel::category_ns, &TopLevel::category_count, &TopLevel::defects);
+}
+
+void clear(RankPattern& pattern) {
+  empty_lists(pattern, &RankPattern::steps, &RankPattern::functions, &RankPattern::signals, &RankPattern::groups,
+              &RankPattern::collectives, &RankPattern::instances);
+}
+
+/// What is used for one part of a message after the other; each begins with clearing what it needs.
+struct Scratch {
+  std::array<Numbers, 8> columns;
+  std::vector<float> reals;
+  Messages issuers, hardware;  // of one function
 };
 
 /// False: the bytes are no message.
@@ -86,14 +118,22 @@ bool read_top_level(std::string_view message, TopLevel& top) {
 /// Takes a message apart; the first thing that is wrong with it stays in error(), and what follows does no harm.
 class Decoder {
  public:
-  Decoder(const TopLevel& top, PatternDetail detail) : top_(top), detail_(detail) {}
+  /// `pattern` is empty and is filled by decode().
+  Decoder(const TopLevel& top, PatternDetail detail, Scratch& scratch, RankPattern& pattern)
+      : top_(top), detail_(detail), scratch_(scratch), pattern_(pattern) {}
 
-  RankPattern pattern() {
+  void decode() {
     read_strings();
     read_context();
     read_steps();
     pattern_.functions.reserve(top_.functions.size());
-    for (const std::string_view row : top_.functions) read_function(row, pattern_.functions.emplace_back());
+    for (const std::string_view row : top_.functions) {
+      FunctionPattern& function = pattern_.functions.emplace_back();
+      read_function(row, function);
+      if (!is_whole() && function.kind != FunctionKind::kCompute && is_negligible(function)) {
+        pattern_.functions.pop_back();
+      }
+    }
     read_rest();
     pattern_.signals.reserve(top_.signals.size());
     for (const std::string_view row : top_.signals) read_signal(row);
@@ -102,7 +142,6 @@ class Decoder {
     read_instances();
     read_end();
     read_import();
-    return std::move(pattern_);
   }
 
   [[nodiscard]] const std::string& error() const { return error_; }
@@ -162,7 +201,7 @@ class Decoder {
     return static_cast<int32_t>(value);
   }
 
-  std::string text(uint64_t index) {
+  std::string_view text_view(uint64_t index) {
     if (index == 0) {
       return {};
     }
@@ -170,16 +209,20 @@ class Decoder {
       fail("a string index is out of range");
       return {};
     }
-    return std::string(top_.strings[index - 1]);
+    return top_.strings[index - 1];
   }
 
-  std::string clean(std::string_view text) {
-    if (!is_clean_text(text)) {
-      fail("a text is not valid UTF-8 or holds control characters");
-      return {};
+  std::string text(uint64_t index) { return std::string(text_view(index)); }
+
+  bool check_clean(std::string_view text) {
+    if (is_clean_text(text)) {
+      return true;
     }
-    return std::string(text);
+    fail("a text is not valid UTF-8 or holds control characters");
+    return false;
   }
+
+  std::string clean(std::string_view text) { return check_clean(text) ? std::string(text) : std::string(); }
 
   uint64_t name(uint64_t index) {
     if (index >= top_.name_hashes.size()) {
@@ -264,12 +307,12 @@ class Decoder {
 
   /// An empty column whose memory is used again and again; the same one for the same number.
   Numbers& column(size_t number) {
-    columns_[number].clear();
-    return columns_[number];
+    scratch_.columns[number].clear();
+    return scratch_.columns[number];
   }
 
   void read_strings() {
-    for (const std::string_view text : top_.strings) clean(text);
+    for (const std::string_view text : top_.strings) check_clean(text);
   }
 
   void read_context() {
@@ -308,8 +351,15 @@ class Decoder {
   }
 
   void read_steps() {
-    Numbers number_deltas, start_deltas, durations, flags, budgets, fetches, launched;
-    std::vector<float> work;
+    Numbers& number_deltas = column(0);
+    Numbers& start_deltas = column(1);
+    Numbers& durations = column(2);
+    Numbers& flags = column(3);
+    Numbers& budgets = column(4);
+    Numbers& fetches = column(5);
+    Numbers& launched = column(6);
+    std::vector<float>& work = scratch_.reals;
+    work.clear();
     WireReader in(top_.steps);
     while (in.next()) {
       switch (in.field()) {
@@ -367,6 +417,15 @@ class Decoder {
     return {name(name_index), small_value(line, "a line"), signed_value(ns, "an issuer's time")};
   }
 
+  static uint32_t metric_of(std::string_view hardware) {
+    uint32_t metric = 0;
+    WireReader in(hardware);
+    while (in.next()) {
+      if (in.field() == 1) metric = in.varint32();
+    }
+    return metric;
+  }
+
   HardwareUse hardware(std::string_view message) {
     uint32_t metric = 0;
     uint32_t entity = 0;
@@ -401,7 +460,8 @@ class Decoder {
     int64_t child_ns = 0;
     std::string_view durations;
     Numbers& deltas = column(2);
-    hardware_.clear();
+    scratch_.issuers.clear();
+    scratch_.hardware.clear();
     WireReader in(message);
     while (in.next()) {
       switch (in.field()) {
@@ -415,8 +475,10 @@ class Decoder {
         case 8: function.longest_ns = signed_value(in.varint(), "longest_ns"); break;
         case 9: function.bytes = signed_value(in.varint(), "bytes"); break;
         case 10: durations = in.bytes(); break;
-        case 11: function.issuers.push_back(issuer(in.bytes())); break;
-        case 12: hardware_.push_back(in.bytes()); break;
+        case 11: scratch_.issuers.push_back(in.bytes()); break;
+        case 12:
+          if (is_whole() || with_hardware_ < kFunctionsWithHardware) scratch_.hardware.push_back(in.bytes());
+          break;
         case 13:
           if (is_whole()) in.append_varints(deltas);
           break;
@@ -443,12 +505,25 @@ class Decoder {
     if (!is_whole() && is_negligible(function)) {
       return;
     }
-    if (is_whole() || function.kind == FunctionKind::kCompute) {
-      function.hardware.reserve(hardware_.size());
-      for (const std::string_view row : hardware_) function.hardware.push_back(hardware(row));
-    }
+    function.issuers.reserve(scratch_.issuers.size());
+    for (const std::string_view row : scratch_.issuers) function.issuers.push_back(issuer(row));
+    read_hardware(function);
     function.durations = sketch(durations);
     function.step_exposed_us = series(deltas);
+  }
+
+  void read_hardware(FunctionPattern& function) {
+    const Messages& rows = scratch_.hardware;
+    if (is_whole()) {
+      function.hardware.reserve(rows.size());
+      for (const std::string_view row : rows) function.hardware.push_back(hardware(row));
+      return;
+    }
+    if (function.kind != FunctionKind::kCompute || rows.empty()) return;
+    ++with_hardware_;
+    for (const std::string_view row : rows) {
+      if (text_view(metric_of(row)).starts_with("gpu.")) function.hardware.push_back(hardware(row));
+    }
   }
 
   [[nodiscard]] bool is_negligible(const FunctionPattern& function) const {
@@ -560,7 +635,17 @@ class Decoder {
   }
 
   void read_instances() {
-    Numbers summaries, sequence_deltas, position_deltas, start_deltas, durations, bytes, peers;
+    if (!is_whole()) {
+      read_peers();
+      return;
+    }
+    Numbers& summaries = column(0);
+    Numbers& sequence_deltas = column(1);
+    Numbers& position_deltas = column(2);
+    Numbers& start_deltas = column(3);
+    Numbers& durations = column(4);
+    Numbers& bytes = column(5);
+    Numbers& peers = column(6);
     uint32_t sampling = 0;
     WireReader in(top_.instances);
     while (in.next()) {
@@ -579,20 +664,10 @@ class Decoder {
     }
     check(in);
     const size_t count = summaries.size();
+    set_sampling(sampling, count);
     if (sequence_deltas.size() != count || position_deltas.size() != count || start_deltas.size() != count ||
         durations.size() != count || bytes.size() != count || (!peers.empty() && peers.size() != count)) {
       fail("the columns of instances differ in length");
-      return;
-    }
-    if (sampling > kMostSampling) {
-      fail("the sampling of instances is out of range");
-      return;
-    }
-    pattern_.instance_sampling = sampling;
-    if (pattern_.instances_seen < count) {
-      fail("fewer instances were seen than are listed");
-    }
-    if (!is_whole() && peers.empty()) {
       return;
     }
     std::vector<std::pair<int64_t, int64_t>> before(pattern_.collectives.size(), {-1, -1});
@@ -608,15 +683,70 @@ class Decoder {
       sequence = sum(sequence, sequence_deltas[i]);
       position = sum(position, position_deltas[i]);
       start = sum(start, start_deltas[i]);
-      const int64_t peer = peers.empty() ? -1 : static_cast<int32_t>(WireReader::unzigzag(peers[i]));
+      const int32_t peer = peers.empty() ? -1 : static_cast<int32_t>(WireReader::unzigzag(peers[i]));
       if (sequence < -1 || position < 0 || position > std::numeric_limits<uint32_t>::max() || peer < -1) {
         fail("an instance's sequence, position or peer is out of range");
         return;
       }
       pattern_.instances.push_back({summary, sequence, static_cast<uint32_t>(position), start,
                                     signed_value(durations[i], "an instance's duration"),
-                                    signed_value(bytes[i], "an instance's bytes"), static_cast<int32_t>(peer)});
+                                    signed_value(bytes[i], "an instance's bytes"), peer});
     }
+  }
+
+  void set_sampling(uint32_t sampling, size_t instances) {
+    if (sampling > kMostSampling) {
+      fail("the sampling of instances is out of range");
+      return;
+    }
+    pattern_.instance_sampling = sampling;
+    if (pattern_.instances_seen < instances) {
+      fail("fewer instances were seen than are listed");
+    }
+  }
+
+  /// An instance for each peer of a summary.
+  void read_peers() {
+    uint32_t sampling = 0;
+    bool told = false;
+    WireReader in(top_.instances);
+    while (in.next()) {
+      switch (in.field()) {
+        case 7: told = true; break;
+        case 8: sampling = in.varint32(); break;
+        case 9: pattern_.instances_seen = in.varint(); break;
+        default: break;
+      }
+    }
+    check(in);
+    set_sampling(sampling, 0);
+    if (!told) return;
+    Numbers& summaries = column(0);
+    Numbers& peers = column(1);
+    in = WireReader(top_.instances);
+    while (in.next()) {
+      switch (in.field()) {
+        case 1: in.append_varints(summaries); break;
+        case 7: in.append_varints(peers); break;
+        default: break;
+      }
+    }
+    check(in);
+    if (!peers.empty() && peers.size() != summaries.size()) {
+      fail("the columns of instances differ in length");
+      return;
+    }
+    std::set<std::pair<uint32_t, int32_t>> distinct;
+    for (size_t i = 0; i < peers.size(); ++i) {
+      const auto summary = static_cast<uint32_t>(summaries[i]);
+      const auto peer = static_cast<int32_t>(WireReader::unzigzag(peers[i]));
+      if (summary >= pattern_.collectives.size() || peer < -1) {
+        fail("an instance's summary or peer is out of range");
+        return;
+      }
+      if (peer >= 0) distinct.emplace(summary, peer);
+    }
+    for (const auto& [summary, peer] : distinct) pattern_.instances.push_back({.summary = summary, .peer = peer});
   }
 
   void read_open(std::string_view message) {
@@ -676,18 +806,36 @@ class Decoder {
 
   const TopLevel& top_;
   PatternDetail detail_;
-  RankPattern pattern_;
-  std::array<Numbers, 3> columns_;
-  Messages hardware_;         // of one function
+  Scratch& scratch_;
+  RankPattern& pattern_;
+  size_t with_hardware_ = 0;  // functions so far
   uint64_t group_ranks_ = 0;  // so far, of all groups
   std::string error_;
 };
 
 }  // namespace
 
-Result<RankPattern> PatternDecoder::decode(std::string_view bytes, PatternDetail detail) {
-  const std::optional<std::string_view> message = unpacker_.unpack(bytes, kMaxPatternMessageBytes);
+struct PatternDecoder::Memory {
+  ZstdUnpacker unpacker;
   TopLevel top;
+  Scratch scratch;
+};
+
+PatternDecoder::PatternDecoder() : memory_(std::make_unique<Memory>()) {}
+PatternDecoder::PatternDecoder(PatternDecoder&&) noexcept = default;
+PatternDecoder& PatternDecoder::operator=(PatternDecoder&&) noexcept = default;
+PatternDecoder::~PatternDecoder() = default;
+
+Result<RankPattern> PatternDecoder::decode(std::string_view bytes, PatternDetail detail) {
+  RankPattern pattern;
+  if (const Status status = decode(bytes, detail, pattern); !status) return status.error();
+  return pattern;
+}
+
+Status PatternDecoder::decode(std::string_view bytes, PatternDetail detail, RankPattern& pattern) {
+  const std::optional<std::string_view> message = memory_->unpacker.unpack(bytes, kMaxPatternMessageBytes);
+  TopLevel& top = memory_->top;
+  clear(top);
   if (!message || !read_top_level(*message, top) || top.version == 0) {
     return Error{Error::Kind::kInvalid, "damaged, or no pattern"};
   }
@@ -696,12 +844,13 @@ Result<RankPattern> PatternDecoder::decode(std::string_view bytes, PatternDetail
                  fmt::format("a pattern of version {}, made by a newer eroica; this one reads up to version {}",
                              top.version, kWireVersion)};
   }
-  Decoder decoder(top, detail);
-  RankPattern pattern = decoder.pattern();
+  clear(pattern);
+  Decoder decoder(top, detail, memory_->scratch, pattern);
+  decoder.decode();
   if (!decoder.error().empty()) {
     return Error{Error::Kind::kInvalid, "damaged pattern: " + decoder.error()};
   }
-  return pattern;
+  return ok_status();
 }
 
 Result<RankPattern> decode_pattern(std::string_view bytes) { return PatternDecoder().decode(bytes); }

@@ -1,7 +1,10 @@
 #pragma once
 
 #include <bit>
+#include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <limits>
 #include <string_view>
 #include <vector>
 
@@ -41,9 +44,17 @@ class WireReader {
  private:
   enum Type : uint32_t { kVarint = 0, kFixed64 = 1, kBytes = 2, kFixed32 = 5 };
   static constexpr uint32_t kTypeBits = 3;
+  /// None of the bytes: no number that ends, or one of more than 64 bits.
+  static constexpr const char* kNone = nullptr;
+
+  template <typename Value>
+  static Value load(const char* at);
+  static const char* read_varint(const char* at, const char* end, uint64_t& value);
+  static const char* read_short_varint(const char* at, const char* end, uint64_t& value);
+  static const char* read_varint_bytewise(const char* at, const char* end, uint64_t& value);
 
   [[nodiscard]] Type type() const { return static_cast<Type>(tag_ & ((1U << kTypeBits) - 1)); }
-  bool is(Type expected);
+  bool is(Type expected) { return type() == expected || fail(); }
   bool fail();
   template <typename Value>
   void append_fixed(Type single, std::vector<Value>& column);
@@ -55,5 +66,71 @@ class WireReader {
   std::string_view bytes_;
   bool damaged_ = false;
 };
+
+// What runs for every field stands here, so that it becomes part of the loops over them.
+
+template <typename Value>
+Value WireReader::load(const char* at) {
+  static_assert(std::endian::native == std::endian::little);
+  Value value;
+  std::memcpy(&value, at, sizeof value);
+  return value;
+}
+
+/// Behind the number that begins at `at`.
+[[gnu::always_inline]] inline const char* WireReader::read_varint(const char* at, const char* end, uint64_t& value) {
+  // Eight bytes at once: those up to the first without its highest bit are the number, seven bits each. Lengths vary
+  // from one to the next, and a wrong guess of when a loop ends takes longer than all of this.
+  if (end - at >= static_cast<ptrdiff_t>(sizeof(uint64_t))) {
+    auto bits = load<uint64_t>(at);
+    const uint64_t lasts = ~bits & 0x8080808080808080U;
+    if (lasts != 0) {
+      bits &= (lasts ^ (lasts - 1)) & 0x7f7f7f7f7f7f7f7fU;
+      bits = (bits & 0x007f007f007f007fU) | ((bits & 0x7f007f007f007f00U) >> 1);
+      bits = (bits & 0x00003fff00003fffU) | ((bits & 0x3fff00003fff0000U) >> 2);
+      value = (bits & 0x000000000fffffffU) | ((bits & 0x0fffffff00000000U) >> 4);
+      return at + std::countr_zero(lasts) / 8 + 1;
+    }
+  }
+  return read_varint_bytewise(at, end, value);
+}
+
+/// The same, for numbers that are mostly of one byte.
+inline const char* WireReader::read_short_varint(const char* at, const char* end, uint64_t& value) {
+  if (at == end || static_cast<unsigned char>(*at) >= 0x80) return read_varint_bytewise(at, end, value);
+  value = static_cast<unsigned char>(*at);
+  return at + 1;
+}
+
+[[gnu::always_inline]] inline bool WireReader::next() {
+  if (at_ == end_) return false;
+  uint64_t number = 0;
+  at_ = read_short_varint(at_, end_, number);
+  if (at_ == kNone || number > std::numeric_limits<uint32_t>::max()) return fail();
+  if ((number >> kTypeBits) == 0) return fail();
+  tag_ = static_cast<uint32_t>(number);
+  switch (type()) {
+    case kVarint: at_ = read_varint(at_, end_, value_); return at_ != kNone || fail();
+    case kBytes: {
+      uint64_t size = 0;
+      at_ = read_short_varint(at_, end_, size);
+      if (at_ == kNone || size > static_cast<size_t>(end_ - at_)) return fail();
+      bytes_ = {at_, static_cast<size_t>(size)};
+      at_ += size;
+      return true;
+    }
+    case kFixed32:
+      if (static_cast<size_t>(end_ - at_) < sizeof(uint32_t)) return fail();
+      value_ = load<uint32_t>(at_);
+      at_ += sizeof(uint32_t);
+      return true;
+    case kFixed64:
+      if (static_cast<size_t>(end_ - at_) < sizeof(uint64_t)) return fail();
+      value_ = load<uint64_t>(at_);
+      at_ += sizeof(uint64_t);
+      return true;
+  }
+  return fail();  // the deprecated groups, and types that there are not
+}
 
 }  // namespace eroica

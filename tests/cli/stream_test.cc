@@ -15,6 +15,7 @@
 #include "cli/executor.h"
 #include "cli/pipeline.h"
 #include "cli/rules_source.h"
+#include "pattern/pattern_file.h"
 #include "simulate/fault.h"
 #include "simulate/pattern_packs.h"
 
@@ -104,7 +105,7 @@ TEST_F(Stream, DoesNotDependOnTheNumberOfThreads) {
   const StreamedJob one = streamed(1);
   const StreamedJob four = streamed(4);
   EXPECT_EQ(one.whole.ranks, four.whole.ranks);
-  EXPECT_EQ(one.file_of, four.file_of);
+  EXPECT_EQ(one.places, four.places);
   ASSERT_EQ(one.job.uses.size(), four.job.uses.size());
   for (size_t i = 0; i < one.job.uses.size(); ++i) {
     ASSERT_EQ(one.job.uses[i].function, four.job.uses[i].function);
@@ -127,6 +128,19 @@ TEST_F(Stream, KeepsAnEvenSampleAndThoseThatAreAskedFor) {
     EXPECT_EQ(std::ranges::count(parts.sample, rank, &RankPattern::rank), 1) << rank;
   }
   EXPECT_TRUE(std::ranges::is_sorted(parts.sample, {}, &RankPattern::rank));
+}
+
+TEST_F(Stream, APatternThatCannotBeDecodedIsToldWithItsPlace) {
+  const fs::path damaged = folder() / "damaged.eroica";
+  std::ofstream(damaged, std::ios::binary) << frame_record(RecordType::kPattern, "no pattern");
+  ThreadExecutor executor(2);
+  NoProgress progress;
+  const Result<StreamedJob> result = stream_patterns(inputs(), executor, progress);
+  fs::remove(damaged);
+  ASSERT_TRUE(result.ok());
+  EXPECT_EQ(result->whole.ranks.size(), static_cast<size_t>(kRanks));
+  EXPECT_THAT(result->notes,
+              testing::Contains(testing::HasSubstr("damaged.eroica: at byte 0: damaged, or no pattern")));
 }
 
 TEST_F(Stream, ARankInTwoFilesIsAnError) {

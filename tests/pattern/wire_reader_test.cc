@@ -86,6 +86,28 @@ RC_GTEST_PROP(WireReader, ReadsWhatProtobufWrites, ()) {
   for (size_t i = 0; i < deltas.size(); ++i) RC_ASSERT(WireReader::unzigzag(read_deltas[i]) == deltas[i]);
 }
 
+// Numbers of all lengths, as near to the end as they can be, are the same to it.
+TEST(WireReader, ReadsNumbersOfAllLengthsAtAnyDistanceFromTheEnd) {
+  for (int bits = 1; bits <= 64; ++bits) {
+    const uint64_t number = std::numeric_limits<uint64_t>::max() >> (64 - bits);
+    for (size_t behind = 0; behind < 12; ++behind) {
+      wire::Pattern pattern;
+      pattern.set_window_ns(number);
+      pattern.set_step_note(std::string(behind, 'x'));
+      pattern.add_budget_ns(number);
+      const std::string bytes = pattern.SerializeAsString();
+      std::vector<uint64_t> numbers;
+      WireReader in(bytes);
+      while (in.next()) {
+        if (in.field() == 11) numbers.push_back(in.varint());
+        if (in.field() == 15) in.append_varints(numbers);
+      }
+      EXPECT_FALSE(in.damaged());
+      EXPECT_EQ(numbers, (std::vector<uint64_t>{number, number})) << bits << " bits, " << behind << " behind";
+    }
+  }
+}
+
 TEST(WireReader, ReadsRepeatedFieldsThatAreNotPacked) {
   const std::string bytes("\x78\x05\x7a\x02\x06\x07\x78\x08", 8);  // field 15: 5; packed 6, 7; 8
   std::vector<uint64_t> column;
