@@ -87,7 +87,8 @@ std::unordered_map<int32_t, std::vector<uint32_t>> data_groups(const Job& job) {
   for (const RankFacts& rank : job.ranks) {
     for (const CollectiveUse& use : job.collectives_of(rank)) {
       const size_t size = job.groups[use.group].ranks.size();
-      if (is_exchange(job.words[use.kind]) || use.bytes < kTellingBytes || size >= job.ranks.size()) continue;
+      if (is_exchange(job.words[use.kind]) || use.bytes < kTellingBytes || size < 2 || size >= job.ranks.size())
+        continue;
       groups[rank.rank].push_back(use.group);
     }
   }
