@@ -121,26 +121,24 @@ std::vector<double> kernel_excess_shares(const Job& job, const FunctionIndex& in
     std::map<std::array<uint32_t, 3>, std::vector<FunctionIndex::Entry>> alike;  // by accelerator and shapes
     for (const FunctionIndex::Entry& entry : index.uses(function)) {
       const FunctionUse& use = job.uses[entry.use];
-      if (use.mean_us > 0) alike[{job.ranks[entry.rank].device, use.shape, use.shapes}].push_back(entry);
+      if (use.mean_us > 0 && use.alone_us > 0) {
+        alike[{job.ranks[entry.rank].device, use.shape, use.shapes}].push_back(entry);
+      }
     }
-    for (const auto& [key, entries] : alike) {
-      if (entries.size() < 2) continue;
+    for (auto& [key, entries] : alike) {
       std::vector<double> calls;
-      std::vector<double> means;
       for (const FunctionIndex::Entry& entry : entries) calls.push_back(job.uses[entry.use].calls);
       FunctionUse usual = job.uses[entries.front().use];
       usual.calls = static_cast<float>(median(calls));
-      std::vector<FunctionIndex::Entry> same;
+      std::erase_if(entries,
+                    [&](const FunctionIndex::Entry& entry) { return !is_same_work(usual, job.uses[entry.use]); });
+      if (entries.size() < 2) continue;
+      std::vector<double> alone_us;
+      for (const FunctionIndex::Entry& entry : entries) alone_us.push_back(job.uses[entry.use].alone_us);
+      const double usual_us = median(alone_us);
       for (const FunctionIndex::Entry& entry : entries) {
-        if (!is_same_work(usual, job.uses[entry.use])) continue;
-        same.push_back(entry);
-        means.push_back(job.uses[entry.use].mean_us);
-      }
-      if (same.size() < 2) continue;
-      const double usual_us = median(means);
-      for (const FunctionIndex::Entry& entry : same) {
         const FunctionUse& use = job.uses[entry.use];
-        excess[entry.rank] += use.exposed * (1 - usual_us / use.mean_us);
+        excess[entry.rank] += use.exposed * (1 - usual_us / use.alone_us);
       }
     }
   }

@@ -48,7 +48,8 @@ double kernel_excess_share(const Job& job, const FunctionIndex& index, const Sub
                            KernelClass which);
 
 /// … of every rank by itself, at the median over all ranks with the same accelerator, whatever their stage: for ranks
-/// that nobody else does the same work as. By rank; 0 where nothing is comparable.
+/// that nobody else does the same work as. Judged by the kernels that run away from collectives, since how much runs
+/// beside them differs from stage to stage. By rank; 0 where nothing is comparable.
 std::vector<double> kernel_excess_shares(const Job& job, const FunctionIndex& index, KernelClass which);
 
 /// Work of a subject beside its peers'.

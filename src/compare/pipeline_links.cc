@@ -79,6 +79,30 @@ bool is_closed(const std::vector<Pair>& pairs) {
   return std::all_of(partners.begin(), partners.end(), [](const auto& of_rank) { return of_rank.second >= 2; });
 }
 
+// The ranks' groups through which data is reduced or gathered, but for those of all ranks: stages share none, unless
+// the first and the last hold the same embedding.
+std::unordered_map<int32_t, std::vector<uint32_t>> data_groups(const Job& job) {
+  constexpr float kTellingBytes = 4096;
+  std::unordered_map<int32_t, std::vector<uint32_t>> groups;
+  for (const RankFacts& rank : job.ranks) {
+    for (const CollectiveUse& use : job.collectives_of(rank)) {
+      const size_t size = job.groups[use.group].ranks.size();
+      if (is_exchange(job.words[use.kind]) || use.bytes < kTellingBytes || size < 2 || size >= job.ranks.size())
+        continue;
+      groups[rank.rank].push_back(use.group);
+    }
+  }
+  return groups;
+}
+
+bool share_one(const std::unordered_map<int32_t, std::vector<uint32_t>>& groups, const Pair& pair) {
+  const auto a = groups.find(pair.first);
+  const auto b = groups.find(pair.second);
+  return a != groups.end() && b != groups.end() && std::ranges::any_of(a->second, [&](uint32_t group) {
+           return std::ranges::find(b->second, group) != b->second.end();
+         });
+}
+
 bool run_alike(const Job& job, const std::vector<Pair>& pairs) {
   std::vector<int32_t> ranks;
   for (const auto& [a, b] : pairs) {
@@ -180,12 +204,16 @@ PipelineLinks pipeline_links(const Job& job) {
     if (owner != Owners::kNone) told[owner] = true;
   }
   std::vector<Pair> within;  // a stage
+  const auto sharing = undecided.empty() ? std::unordered_map<int32_t, std::vector<uint32_t>>() : data_groups(job);
   for (auto& [owner, pairs] : undecided) {
     std::sort(pairs.begin(), pairs.end());
     pairs.erase(std::unique(pairs.begin(), pairs.end()), pairs.end());
     for (const std::vector<Pair>& part : connected(pairs)) {
-      std::vector<Pair>& into = is_closed(part) && run_alike(job, part) ? within : neighbours;
-      into.insert(into.end(), part.begin(), part.end());
+      const bool round = is_closed(part) && run_alike(job, part);
+      for (const Pair& pair : part) {
+        const bool share_stage = round || (share_one(sharing, pair) && run_alike(job, {pair}));
+        (share_stage ? within : neighbours).push_back(pair);
+      }
     }
   }
   std::sort(neighbours.begin(), neighbours.end());

@@ -154,7 +154,7 @@ std::vector<double> residuals(const std::vector<std::vector<double>>& table) {
 StepVariation step_variation(const Job& job, const PeerSet& set) {
   StepVariation result;
   const std::vector<AlignedRank> asked = ranks_with_steps(job, set);
-  const size_t with_numbers = static_cast<size_t>(
+  const auto with_numbers = static_cast<size_t>(
       std::count_if(asked.begin(), asked.end(), [](const AlignedRank& rank) { return rank.numbered; }));
   const bool numbered = 2 * with_numbers > asked.size();
   std::vector<Row> rows = numbered ? rows_by_number(asked) : rows_by_duration(asked);

@@ -87,12 +87,18 @@ class Finder {
       for (const Stragglers& found : find_stragglers(of_device, value_of, least, kMostStragglers)) {
         double value = 0;
         for (const uint32_t rank : found.ranks) value += value_of(rank) / static_cast<double>(found.ranks.size());
-        const bool stands_out = mostly ? found.excess >= kPartOfShare * value : found.others >= kLeastOthers;
+        const bool stands_out =
+            mostly ? found.excess >= kPartOfShare * value : found.others >= kLeastOthers && other_sets(found.ranks) > 1;
         if (stands_out && !has_peers(found.ranks)) add(in_scope(found.ranks));
       }
     };
     std::vector<TimeClass> of_host = classes;
     std::erase(of_host, TimeClass::kCompute);
+    // Every stage may run kernels that no other does.
+    const bool by_names = std::ranges::any_of(rule_->evidence, [](const EvidenceRule& evidence) {
+      return is_needed(evidence) && evidence.fact == "kernels.other_share";
+    });
+    if (by_names) return;
     if (of_host.size() < classes.size() && job_->gpu_job) {
       const std::vector<double> excess = kernel_excess_shares(*job_, facts_->now().index, kernel_class(*rule_));
       look_at([&](uint32_t rank) { return excess[rank]; }, false);
@@ -115,6 +121,14 @@ class Finder {
     for (const uint32_t rank : ranks) ++members[peers.set_of[rank]];
     return std::ranges::any_of(
         members, [&](const auto& of_set) { return of_set.second < peers.sets[of_set.first].ranks.size(); });
+  }
+
+  /// Peer sets without any of the ranks: how much stages differ by nature shows only between several.
+  [[nodiscard]] size_t other_sets(const std::vector<uint32_t>& ranks) const {
+    const Peers& peers = facts_->now().peers;
+    std::set<uint32_t> sets;
+    for (const uint32_t rank : ranks) sets.insert(peers.set_of[rank]);
+    return peers.sets.size() - sets.size();
   }
 
   // Hosts between which transfers are slow, for rules about pairs.

@@ -91,8 +91,6 @@ std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate
   if (fact == "kernels.all_ratio") return observed(kernel_ratio(job, now_->index, subject, KernelClass::kAny), 1.0);
   if (fact == "kernels.copy_ratio") return observed(copy_ratio(job, now_->index, subject), 1.0);
   if (fact == "kernels.api_ratio") return observed(api_ratio(job, now_->index, subject), 1.0);
-  // Every stage may run kernels that no other does.
-  if (fact == "kernels.other_share" && !has_peers(*now_, subject)) return std::nullopt;
   if (fact == "kernels.other_share") return observed(other_kernels_share(job, now_->index, subject), 0.0);
   const auto over_compute = [&](const std::function<double(uint32_t)>& value_of) {
     return contrasted(*now_, candidate, value_of);

@@ -56,6 +56,26 @@ RC_GTEST_PROP(KernelSpeed, IsTimeOverTheUsualTimeOfTheSameKernel, ()) {
   RC_ASSERT(!kernel_ratio(job, index, subject, KernelClass::kMemoryBound).has_value());
 }
 
+TEST(KernelSpeed, EveryRankByItselfIsJudgedByWhatRunsAwayFromCollectives) {
+  Job job = bare_job(4);
+  const uint32_t kernel = add_function(job, FunctionKind::kCompute, Workload::kMatrix);
+  const uint32_t own = add_function(job, FunctionKind::kCompute);
+  for (size_t rank = 0; rank < 4; ++rank) {
+    FunctionUse use = use_of(kernel, 0.4F, rank == 3 ? 20.0F : 10.0F);
+    use.alone_us = rank == 1 ? 20.0F : 10.0F;  // rank 3 is slow beside collectives alone
+    add_use(job, rank, use);
+    use.function = own;
+    if (rank == 0) add_use(job, rank, use);
+  }
+  const FunctionIndex index(job);
+  const std::vector<double> excess = kernel_excess_shares(job, index, KernelClass::kAny);
+  ASSERT_EQ(excess.size(), 4U);
+  EXPECT_NEAR(excess[0], 0, 1e-6);
+  EXPECT_NEAR(excess[1], 0.2, 1e-6);
+  EXPECT_NEAR(excess[3], 0, 1e-6);
+  EXPECT_NEAR(kernel_excess_shares(job, index, KernelClass::kMemoryBound)[1], 0, 1e-6);
+}
+
 TEST(KernelSpeed, OnlyTheSameWorkOnTheSameAcceleratorCompares) {
   Job job = bare_job(3);
   const uint32_t kernel = add_function(job, FunctionKind::kCompute, Workload::kMatrix);

@@ -153,6 +153,28 @@ TEST(Peers, ContextParallelRanksOfAStageArePeers) {
   EXPECT_EQ(peers.micro_batches, 4);
 }
 
+TEST(Peers, RanksThatPassMessagesAndReduceGradientsTogetherShareAStage) {
+  Job job = bare_job(4);  // two stages of two, which pass keys and values to each other; no group is described
+  const uint32_t send = add_word(job, "send");
+  const uint32_t reduce = add_word(job, "all_reduce");
+  job.groups = {{"0", "", {0, 1}, 2}, {"1", "", {2, 3}, 2}, {"2", "", {0, 1}, 2},
+                {"3", "", {2, 3}, 2}, {"4", "", {0, 2}, 2}, {"5", "", {1, 3}, 2}};
+  for (uint32_t rank = 0; rank < 4; ++rank) {
+    job.ranks[rank].collectives_begin = static_cast<uint32_t>(job.collectives.size());
+    job.collectives.push_back({.group = rank / 2, .kind = reduce, .count = 8, .bytes = 1 << 20});
+    job.collectives.push_back({.group = 2 + rank / 2, .kind = send, .count = 64, .bytes = 1 << 20});
+    job.collectives.push_back({.group = 4 + rank % 2, .kind = send, .count = 4, .bytes = 1 << 20});
+    job.ranks[rank].collectives_end = static_cast<uint32_t>(job.collectives.size());
+  }
+  const uint32_t head = add_function(job, FunctionKind::kCompute);
+  run_layers(job, 4, {{2, head}, {3, head}});
+  const Peers peers = find_peers(job);
+  ASSERT_EQ(peers.stages, 2);
+  EXPECT_THAT(peers.sets[0].ranks, ElementsAre(0, 1));
+  EXPECT_THAT(peers.sets[1].ranks, ElementsAre(2, 3));
+  EXPECT_EQ(peers.micro_batches, 4);
+}
+
 TEST(Peers, AGroupOverTensorAndPipelineSaysNothingOfTwoOfItsRanks) {
   Job job = pipeline(2, 2);
   job.groups.push_back({"mp", "TENSOR_AND_PIPELINE_MODEL_PARALLEL_GROUP", {0, 1, 2, 3}, 4});

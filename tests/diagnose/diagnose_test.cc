@@ -138,5 +138,29 @@ TEST(Diagnose, TheOrderOfPatternsDoesNotMatter) {
   }
 }
 
+/// Four stages of one rank each.
+std::vector<RankPattern> pipeline_of(std::vector<RankPattern> patterns) {
+  for (RankPattern& pattern : patterns) {
+    pattern.groups.push_back({"1", "PIPELINE_MODEL_PARALLEL_GROUP", {0, 1, 2, 3}, 4});
+  }
+  return patterns;
+}
+
+TEST(Diagnose, InAPipelineWithoutReplicasUserCodeOnTheCriticalPathIsFoundAndTheDoubtTold) {
+  std::vector<RankPattern> patterns = even_job(true);
+  patterns[2] = sample_rank(2, 60, 21, true);
+  const Conclusion found = conclude(pipeline_of(patterns));
+  ASSERT_EQ(found.peer_groups.size(), 4U);
+  ASSERT_EQ(found.diagnoses.size(), 1U);
+  EXPECT_EQ(found.diagnoses[0].cause, "code.slow_function");
+  EXPECT_THAT(found.diagnoses[0].ranks, testing::ElementsAre(2));
+  EXPECT_THAT(found.diagnoses[0].confidence_why, testing::Contains(testing::HasSubstr("nobody to compare with")));
+}
+
+TEST(Diagnose, InAPipelineWithoutReplicasAnEvenOneIsHealthy) {
+  const Conclusion found = conclude(pipeline_of(even_job(true)));
+  EXPECT_TRUE(found.diagnoses.empty());
+}
+
 }  // namespace
 }  // namespace eroica

@@ -338,5 +338,15 @@ TEST(Summarize, DeepHostileNestingIsBounded) {
   EXPECT_EQ(sum(r.pattern.budget), 100'000'000);
 }
 
+TEST(SummarizeSamples, ARankWithoutATraceHasItsGroups) {
+  SummarizeInput input;
+  input.rank.rank = 2;
+  input.groups = {{"dp", "DATA_PARALLEL_GROUP", {2, 3}, 2}, {"pp", "PIPELINE_MODEL_PARALLEL_GROUP", {0, 1}, 2}};
+  const RankPattern pattern = summarize_samples(input, {0, 1'000'000});
+  ASSERT_EQ(pattern.groups.size(), 1U);
+  EXPECT_EQ(pattern.groups[0].name, "dp");
+  EXPECT_FALSE(is_observed(pattern));
+}
+
 }  // namespace
 }  // namespace eroica
