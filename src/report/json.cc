@@ -141,6 +141,7 @@ void add_function_on_rank(JsonWriter& out, const FunctionOnRank& row) {
   out.member("p99_us", us(row.p99_us));
   if (row.step_exposed_ms.empty()) return;
   std::vector<double> rounded;
+  rounded.reserve(row.step_exposed_ms.size());
   for (const double exposed_ms : row.step_exposed_ms) rounded.push_back(ms(exposed_ms));
   out.member("step_exposed_ms", rounded);
 }
