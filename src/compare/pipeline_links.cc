@@ -188,9 +188,12 @@ PipelineLinks pipeline_links(const Job& job) {
     links.collectives[i] = uses[i].collectives;
     if (roles[i] == GroupRole::kPipeline && ranks.size() > 1 && ranks.size() <= kLargestGroup) {
       // Ranks of a pipeline are numbered along it.
-      for (size_t r = 1; r < ranks.size(); ++r) neighbours.emplace_back(ranks[r - 1], ranks[r]);
+      for (size_t r = 1; r < ranks.size(); ++r) {
+        if (ranks[r - 1] != ranks[r]) neighbours.emplace_back(ranks[r - 1], ranks[r]);
+      }
       told[i] = true;
-    } else if (roles[i] == GroupRole::kUnknown && ranks.size() == 2 && uses[i].exchanges && !uses[i].collectives) {
+    } else if (roles[i] == GroupRole::kUnknown && ranks.size() == 2 && ranks[0] != ranks[1] && uses[i].exchanges &&
+               !uses[i].collectives) {
       undecided[Owners::kNone].emplace_back(ranks[0], ranks[1]);
       told[i] = true;
     }

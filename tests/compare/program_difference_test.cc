@@ -36,9 +36,7 @@ TEST(ProgramDifference, OneLayerMoreIsAnotherPartOfTheSameProgram) {
   EXPECT_FALSE(is_other_program(found));
 }
 
-TEST(ProgramDifference, OfNothingNothingIsSaid) {
-  EXPECT_TRUE(is_same_part(difference(Program(), program({{0, 8}}))));
-}
+TEST(ProgramDifference, OfNothingNothingIsSaid) { EXPECT_TRUE(is_same_part(difference(Program(), program({{0, 8}})))); }
 
 TEST(ProgramDifference, ClustersAreInTheOrderOfTheirFirst) {
   const std::vector<Program> programs{program({{0, 1}}), program({{1, 1}}), program({{0, 1}}), program({{1, 1}})};
