@@ -10,6 +10,7 @@
 #include "diagnose/facts.h"
 #include "diagnose/losses.h"
 #include "diagnose/select.h"
+#include "diagnose/victims.h"
 #include "diagnose/vocabulary.h"
 
 namespace eroica {
@@ -127,16 +128,8 @@ Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span
     conclusion.hints.push_back(std::move(diagnosis));
   }
   std::set<int32_t> culprits;
-  bool for_some = false;
-  for (const Diagnosis& diagnosis : diagnoses) {
-    culprits.insert(diagnosis.ranks.begin(), diagnosis.ranks.end());
-    for_some = for_some || !diagnosis.ranks.empty();
-  }
-  if (for_some) {
-    for (const RankFacts& rank : job.ranks) {
-      if (!culprits.contains(rank.rank)) conclusion.victims.push_back(rank.rank);
-    }
-  }
+  for (const Diagnosis& diagnosis : diagnoses) culprits.insert(diagnosis.ranks.begin(), diagnosis.ranks.end());
+  conclusion.victims = victims_of(job, culprits);
   conclusion.diagnoses = std::move(diagnoses);
   return conclusion;
 }
