@@ -55,6 +55,7 @@ Json step(const StepRow& row) {
 
 Json steps(const StepsSection& section) {
   const auto& times = section.times;
+  const bool known_slowest = times && times->slowest_rank >= 0;
   return {{"source", section.source},
           {"note", section.note},
           {"count", section.count},
@@ -62,8 +63,8 @@ Json steps(const StepsSection& section) {
           {"median_ms", times ? ms(times->median_ms) : nullptr},
           {"p95_ms", times ? ms(times->p95_ms) : nullptr},
           {"slowest_ms", times ? ms(times->slowest_ms) : nullptr},
-          {"slowest_step", times ? Json(times->slowest_step) : nullptr},
-          {"slowest_rank", times ? Json(times->slowest_rank) : nullptr},
+          {"slowest_step", known_slowest ? Json(times->slowest_step) : nullptr},
+          {"slowest_rank", known_slowest ? Json(times->slowest_rank) : nullptr},
           {"ranks", array_of(section.ranks, [](const RankSteps& rank) {
              return Json{{"rank", rank.rank}, {"steps", array_of(rank.steps, step)}};
            })}};
