@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "diagnose/baseline_fit.h"
 #include "diagnose/candidates.h"
 #include "diagnose/describe.h"
 #include "diagnose/diagnose_blocked.h"
@@ -79,6 +80,13 @@ Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span
   }
   if (!now.peers.certain) {
     conclusion.notes.emplace_back("no process group tells which ranks do the same work; their functions had to");
+  }
+  if (baseline != nullptr) {
+    const std::string misfit = misfit_of_baseline(job, *baseline->job);
+    if (!misfit.empty()) {
+      conclusion.notes.push_back("the baseline is of another kind of job and was not used: " + misfit);
+      baseline = nullptr;
+    }
   }
   Facts facts(now, baseline);
   if (now.blocked) {
