@@ -38,6 +38,10 @@ bool tells_speed(std::string_view fact) {
          fact == "net.receive" || fact == "gpu.pcie_width" || fact == "gpu.pcie_generation";
 }
 
+// A signal that stands out says that something is wrong, however much it costs. Labels differ between healthy hosts as
+// well: only time that is seen to be lost makes one a cause.
+bool may_be_estimated(const Rule& rule) { return rule.subject != SubjectBy::kLabel; }
+
 std::string function_expression(const Rule& rule) {
   for (const EvidenceRule& evidence : rule.evidence) {
     const bool of_functions = is_needed(evidence) && evidence.fact.starts_with("function.");
@@ -130,11 +134,21 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
       saved = of_user_python ? user_python_share(job, job.ranks[rank]) : 0;
       if (!of_user_python || !is_needed(*user_python)) {
         candidate.effect_measured = false;
-        saved = std::max(saved, kUnmeasuredPart * affected(rank));
+        if (may_be_estimated(*candidate.rule)) saved = std::max(saved, kUnmeasuredPart * affected(rank));
       }
     }
     candidate.saved[rank] = std::max(0.0, saved);
   }
+}
+
+// Messages of a pipeline last as long as their receiver waits: by themselves they do not show how fast data move.
+std::vector<Transfer> without_messages(const Comparison& now) {
+  std::vector<Transfer> transfers = now.transfers;
+  std::erase_if(transfers, [&](const Transfer& transfer) {
+    const std::string& kind = now.job->words[transfer.kind];
+    return kind == "send" || kind == "recv" || kind == "send_recv";
+  });
+  return transfers;
 }
 
 void measure_transfers(Candidate& candidate, Facts& facts) {
@@ -150,7 +164,10 @@ void measure_transfers(Candidate& candidate, Facts& facts) {
                static_cast<double>(candidate.subject.ranks().size());
   }
   double part = 0;
-  if (const auto ratio = transfer_ratio(now.transfers, job, candidate.subject, Span::kUnknown)) {
+  const auto ratio = may_be_estimated(*candidate.rule)
+                         ? transfer_ratio(now.transfers, job, candidate.subject, Span::kUnknown)
+                         : transfer_ratio(without_messages(now), job, candidate.subject, Span::kUnknown);
+  if (ratio) {
     part = 1 - 1 / std::max(1.0, *ratio);
   }
   if (part < kLeastPart) {
@@ -168,7 +185,7 @@ void measure_transfers(Candidate& candidate, Facts& facts) {
   const bool loses_own_time = candidate.effect_measured && std::any_of(candidate.saved.begin(), candidate.saved.end(),
                                                                        [](double saved) { return saved > kLeastPart; });
   if (part < kLeastPart) {
-    if (loses_own_time) return;
+    if (loses_own_time || !may_be_estimated(*candidate.rule)) return;
     candidate.effect_measured = false;
     part = kUnmeasuredPart;
   }

@@ -7,6 +7,7 @@
 #include <fmt/ranges.h>
 
 #include "base/robust.h"
+#include "compare/subject.h"
 #include "compare/unobserved.h"
 #include "diagnose/candidates.h"
 #include "diagnose/vocabulary.h"
@@ -176,6 +177,26 @@ void doubt_comparison(Match& match, const Comparison& now, double& confidence) {
   }
 }
 
+// Ranks that labels tell apart were not found by their time: could time differ so by chance?
+void doubt_chance(Match& match, const Comparison& now, double& confidence) {
+  const Candidate& candidate = match.candidate;
+  if (candidate.communication_saved > 0) return;
+  const std::vector<TimeClass> classes = affected_classes(*candidate.rule, *now.job);
+  std::vector<double> apart;  // of the others, from what is usual among them
+  for (const PeerSet& set : now.peers.sets) {
+    const std::vector<double> values =
+        values_outside(set, candidate.subject, [&](uint32_t rank) { return own_share(now.job->ranks[rank], classes); });
+    for (const double value : values) apart.push_back(std::abs(value - median(values)));
+  }
+  if (apart.empty()) return;
+  const double spread = 1.4826 * median(apart);
+  const double error = spread * std::sqrt(1 / static_cast<double>(candidate.subject.ranks().size()) +
+                                          1 / static_cast<double>(apart.size()));
+  if (candidate.effect >= kErrors * error) return;
+  confidence *= kWithinError;
+  match.why.push_back(fmt::format("ranks with the usual labels differ by {:.1f} % of a step as well", 100 * spread));
+}
+
 // How sure the evidence of a rule that holds makes one, and why.
 double confidence_of(Match& match, const Comparison& now) {
   const Candidate& candidate = match.candidate;
@@ -204,6 +225,7 @@ double confidence_of(Match& match, const Comparison& now) {
   }
   const bool all = candidate.subject.is_all();
   if (by_comparison(rule) && !shown_by_signal(match) && !all) doubt_comparison(match, now, confidence);
+  if (rule.subject == SubjectBy::kLabel) doubt_chance(match, now, confidence);
   if (all && few_steps(*now.job)) {
     confidence *= kFewStepsSeen;
     match.why.emplace_back("fewer than three whole steps were seen");
