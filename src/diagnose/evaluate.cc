@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
@@ -32,6 +33,7 @@ constexpr double kFewStepsSeen = 0.6;
 constexpr double kMostOfIt = 0.6;
 constexpr double kExplainsPart = 0.5;
 constexpr double kWithinError = 0.5;
+constexpr double kMostOfEverybody = 0.45;  // a hint
 constexpr double kUnsampled = 0.04;  // for each contradiction that nobody could see
 constexpr double kLeastUnsampled = 0.8;
 constexpr double kErrorOfOneStep = 0.08;
@@ -197,6 +199,17 @@ void doubt_chance(Match& match, const Comparison& now, double& confidence) {
   match.why.push_back(fmt::format("ranks with the usual labels differ by {:.1f} % of a step as well", 100 * spread));
 }
 
+// Is there no like entity that does not show it?
+bool is_everywhere(const Candidate& candidate, const Job& job) {
+  std::set<EntityKind> kinds;
+  for (const uint32_t entity : candidate.entities) kinds.insert(job.entities[entity].kind);
+  for (uint32_t entity = 0; entity < job.entities.size(); ++entity) {
+    const bool counts = kinds.contains(job.entities[entity].kind) && !job.entities[entity].ranks.empty();
+    if (counts && !std::ranges::binary_search(candidate.entities, entity)) return false;
+  }
+  return true;
+}
+
 // How sure the evidence of a rule that holds makes one, and why.
 double confidence_of(Match& match, const Comparison& now) {
   const Candidate& candidate = match.candidate;
@@ -234,9 +247,9 @@ double confidence_of(Match& match, const Comparison& now) {
     confidence *= kExplainsPart;
     match.why.push_back(fmt::format("it accounts for only {:.0f} % of the excess", 100 * candidate.explained));
   }
-  if (all && !rule.also_all && rule.subject == SubjectBy::kSignal) {
-    confidence *= kUnmeasured;
-    match.why.emplace_back("it is the same everywhere");
+  if (all && !rule.also_all && rule.subject == SubjectBy::kSignal && is_everywhere(candidate, *now.job)) {
+    confidence = std::min(confidence, kMostOfEverybody);
+    match.why.emplace_back("it is the same everywhere: nothing shows that it could be otherwise");
   }
   return std::clamp(confidence, 0.0, 0.99);
 }
