@@ -34,7 +34,7 @@ constexpr double kMostOfIt = 0.6;
 constexpr double kExplainsPart = 0.5;
 constexpr double kWithinError = 0.5;
 constexpr double kMostOfEverybody = 0.45;  // a hint
-constexpr double kUnsampled = 0.04;  // for each contradiction that nobody could see
+constexpr double kUnsampled = 0.04;        // for each contradiction that nobody could see
 constexpr double kLeastUnsampled = 0.8;
 constexpr double kErrorOfOneStep = 0.08;
 constexpr double kErrorOfFewSteps = 0.08;  // a single step of a healthy rank may take twice its time
@@ -106,23 +106,54 @@ void weigh(const Finding& finding, double& confidence, std::vector<std::string>&
   }
 }
 
-// Of what holds for several hosts together and for each of them: the parts where one is clearly surer than the whole,
-// else the whole.
+bool is_within(const Match& part, const Match& whole) {
+  return std::ranges::all_of(part.candidate.subject.ranks(),
+                             [&](uint32_t rank) { return whole.candidate.subject.contains(rank); });
+}
+
+// Do the ranks of `whole` that are not of `part` lose time as well?
+bool adds_losers(const Match& whole, const Match& part) {
+  constexpr double kMuchLess = 0.25;
+  const Candidate& all = whole.candidate;
+  double inside = 0;
+  double outside = 0;
+  for (const uint32_t rank : all.subject.ranks()) {
+    (part.candidate.subject.contains(rank) ? inside : outside) += all.saved[rank];
+  }
+  const auto members = static_cast<double>(part.candidate.subject.ranks().size());
+  const double others = static_cast<double>(all.subject.ranks().size()) - members;
+  return others <= 0 || outside / others >= kMuchLess * inside / members;
+}
+
+// Of what holds for several subjects together and for each of them: the parts where one is clearly surer than the
+// whole, else the whole.
 void keep_union_or_parts(std::vector<Match>& matches) {
   constexpr double kClearly = 0.08;
   if (matches.size() < 2 || matches.front().candidate.rule->subject != SubjectBy::kSignal) return;
+  const bool of_ranks = matches.front().candidate.rule->scope == Scope::kRanks;
   const auto whole = std::max_element(matches.begin(), matches.end(), [](const Match& a, const Match& b) {
     return a.candidate.subject.ranks().size() < b.candidate.subject.ranks().size();
   });
   const auto surest = std::max_element(matches.begin(), matches.end(),
                                        [](const Match& a, const Match& b) { return a.confidence < b.confidence; });
-  if (surest->confidence > whole->confidence + kClearly) {
-    const Match best = *surest;
-    std::erase_if(matches, [&](const Match& match) { return match.confidence < best.confidence - kClearly; });
-  } else {
-    const Match kept = *whole;
-    matches.assign(1, kept);
+  if (!of_ranks) {
+    // Several hosts show the signal, and not all of them for the rule's reason.
+    const Match kept = surest->confidence > whole->confidence + kClearly ? *surest : *whole;
+    if (surest->confidence > whole->confidence + kClearly) {
+      std::erase_if(matches, [&](const Match& match) { return match.confidence < kept.confidence - kClearly; });
+    } else {
+      matches.assign(1, kept);
+    }
+    return;
   }
+  // Signals of one rule may show different ranks, each a culprit of its own.
+  const bool together = surest->confidence <= whole->confidence + kClearly && adds_losers(*whole, *surest);
+  const Match kept = together ? *whole : *surest;
+  std::erase_if(matches, [&](const Match& match) {
+    if (match.candidate.subject.ranks() == kept.candidate.subject.ranks()) return false;
+    if (is_within(match, kept)) return true;
+    return is_within(kept, match) && (match.confidence < kClaimConfidence || !adds_losers(match, kept));
+  });
 }
 
 // Of two halves of a job that differ from each other by a label, the one that costs more time is the odd one.
