@@ -56,6 +56,7 @@ std::optional<double> grown_since(const Facts& facts, const Rule& rule, uint32_t
   const Job& job = *facts.now().job;
   const Job& then = *facts.baseline()->job;
   std::vector<double> usual_ms;
+  usual_ms.reserve(then.ranks.size());
   for (const RankFacts& before : then.ranks) usual_ms.push_back(own_share(before, classes) * then.step_ms);
   if (usual_ms.empty() || job.step_ms <= 0) return std::nullopt;
   return std::max(0.0, own_share(job.ranks[rank], classes) - median(usual_ms) / job.step_ms);

@@ -53,6 +53,7 @@ bool is_identity(const Job& job, std::string_view key) {
   if (names_host) return true;
   if (hosts.size() > 2 && std::ranges::all_of(hosts, [](const auto& host) { return is_one(host.second); })) {
     std::vector<std::string_view> of_hosts;
+    of_hosts.reserve(hosts.size());
     for (const auto& [host, values] : hosts) of_hosts.push_back(values.front());
     if (all_differ(of_hosts)) return true;
   }
