@@ -83,7 +83,14 @@ double share_estimated(const Candidate& candidate, const Facts& facts, uint32_t 
     }
     return kTensorCoresGain * simt;
   }
-  return (idles_device(*candidate.rule, job) ? 1 : kUnmeasuredPart) * own_share(job.ranks[rank], classes);
+  const double affected = own_share(job.ranks[rank], classes);
+  if (!idles_device(*candidate.rule, job)) return kUnmeasuredPart * affected;
+  // What some ranks have beyond the others is not everybody's.
+  double shared = affected;
+  for (const uint32_t other : candidate.subject.sample(kMostElsewhere)) {
+    if (job.ranks[other].observed) shared = std::min(shared, own_share(job.ranks[other], classes));
+  }
+  return std::max(shared, kUnmeasuredPart * affected);
 }
 
 std::string function_expression(const Rule& rule) {
