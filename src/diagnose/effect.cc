@@ -49,6 +49,10 @@ bool needs(const Rule& rule, std::string_view prefix) {
   });
 }
 
+bool needs_or_likes(const Rule& rule, std::string_view fact) {
+  return std::ranges::any_of(rule.evidence, [&](const EvidenceRule& evidence) { return evidence.fact == fact; });
+}
+
 // What the affected time has grown by since an earlier window of the same job, for rules that look there.
 std::optional<double> grown_since(const Facts& facts, const Rule& rule, uint32_t rank,
                                   const std::vector<TimeClass>& classes) {
@@ -314,7 +318,17 @@ void measure_effect(Candidate& candidate, Facts& facts) {
     candidate.effect += candidate.saved[rank] / static_cast<double>(candidate.subject.ranks().size());
   }
   // Devices wait a little in every job: how much of it is the cause's is not known.
-  if (!candidate.effect_measured && idles_device(*candidate.rule, job)) candidate.effect *= kUnmeasuredPart;
+  if (!candidate.effect_measured && idles_device(*candidate.rule, job)) {
+    const bool of_user_python = needs_or_likes(*candidate.rule, "function.user_share");
+    candidate.effect = 0;
+    for (const uint32_t rank : candidate.subject.ranks()) {
+      const RankFacts& facts_of = job.ranks[rank];
+      const double surely = std::max(kUnmeasuredPart * own_share(facts_of, classes),
+                                     of_user_python ? user_python_share(job, facts_of) : 0.0);
+      candidate.effect +=
+          std::min(candidate.saved[rank], surely) / static_cast<double>(candidate.subject.ranks().size());
+    }
+  }
   candidate.effect += candidate.communication_saved;
 }
 
