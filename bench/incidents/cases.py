@@ -23,6 +23,7 @@ class Case:
     folder: Path | None = None  # of a recorded incident
     expect: dict = field(default_factory=dict)  # what takes the place of truth.json's
     baseline: bool = False
+    baseline_arguments: list = field(default_factory=list)  # of another job, whose window is given as the baseline
     healthy: bool = False
 
 
@@ -44,7 +45,13 @@ def _arguments(case, run, drop_signals, drop_ranks):
         arguments += ["--drop-signal", glob]
     for rank in drop_ranks:
         arguments += ["--drop-rank", str(rank)]
-    return arguments + (["--with-baseline"] if case.get("baseline") else [])
+    return arguments + (["--with-baseline"] if case.get("baseline") is True else [])
+
+
+def _other_baseline(case):
+    """`baseline` may be a run of its own: the window of another job."""
+    run = case.get("baseline")
+    return _arguments({}, _checked(run, RUN_KEYS, "baseline"), [], []) if isinstance(run, dict) else []
 
 
 def read_cases(path):
@@ -64,7 +71,8 @@ def read_cases(path):
                     family=path.stem,
                     arguments=_arguments(case, run, case.get("drop_signals", []), case.get("drop_ranks", [])),
                     expect={key: case[key] for key in EXPECT_KEYS if key in case},
-                    baseline=case.get("baseline", False),
+                    baseline=bool(case.get("baseline", False)),
+                    baseline_arguments=_other_baseline(case),
                     healthy=case.get("healthy", False),
                 )
             )

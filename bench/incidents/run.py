@@ -90,6 +90,10 @@ class Bench:
             folder = case.folder or scratch
             if case.folder is None:
                 status, _, error = run([self.simulator, "simulate", *case.arguments, "--out", scratch])
+                if status == 0 and case.baseline_arguments:
+                    status, _, error = run(
+                        [self.simulator, "simulate", *case.baseline_arguments, "--out", scratch / "baseline"]
+                    )
                 if status != 0:
                     raise Failed(f"simulate ended with {status}: {error}")
             written = json.loads((folder / "truth.json").read_text())

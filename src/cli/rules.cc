@@ -4,6 +4,7 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <iterator>
 #include <nlohmann/json.hpp>
 
 #include "cli/logging.h"
@@ -13,6 +14,7 @@
 #include "cli/text_or_json.h"
 #include "diagnose/nearest_word.h"
 #include "diagnose/rule_words.h"
+#include "diagnose/standard_rules.h"
 #include "diagnose/vocabulary.h"
 
 namespace eroica {
@@ -63,11 +65,14 @@ Json to_json(const Rule& rule) {
 }
 
 int check(const RulesOptions& options, Log& log) {
-  const Result<RuleSet> rules = options.paths.empty() ? load_rules({}) : read_rules(options.paths);
+  Result<RuleSet> rules = options.paths.empty() ? load_rules({}) : read_rules(options.paths);
   if (!rules) {
     log.error(rules.error().message);
     return kExitUsage;
   }
+  RuleSet loaded = standard_rules();
+  merge_rules(loaded, *rules);
+  std::ranges::move(idle_yields(*rules, loaded), std::back_inserter(rules->problems));
   std::string text;
   for (const FileProblem& problem : rules->problems) text += printable(in_words(problem)) + "\n";
   text += rules->problems.empty()

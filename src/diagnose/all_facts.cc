@@ -140,6 +140,7 @@ const std::vector<KnownFact>& all_facts() {
       {"baseline.step_ratio", "ratio", "", "step time over that of the job's healthy window"},
       {"baseline.compute_ratio", "ratio", "", "duration of kernels over that in the healthy window"},
       {"baseline.api_ratio", "ratio", "", "duration of launching calls over that in the healthy window"},
+      {"baseline.host_ratio", "ratio", "", "what Python and operators take for themselves over that in the healthy window"},
       {"baseline.transfer_ratio", "ratio", "", "transfer time over that in the healthy window"},
       {"baseline.collective_renamed_share", "share", "", "share of communication in kernels that the healthy window did not have"},
       {"baseline.kernel_renamed_share", "share", "", "share of compute in kernels that the healthy window did not have"},

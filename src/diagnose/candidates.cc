@@ -43,13 +43,19 @@ class Finder {
   }
 
   void by_signal() {
+    std::set<uint32_t> of_any;
     for (const EvidenceRule& evidence : rule_->evidence) {
       if (!is_needed(evidence) || !is_signal(evidence.fact)) continue;
       const std::vector<uint32_t> entities = facts_->entities_where(evidence);
       add(in_scope(ranks_of(entities)), entities);
       if (rule_->scope != Scope::kRanks) each_host(entities);
       if (evidence.need == Need::kRequired) return;
+      of_any.insert(entities.begin(), entities.end());
     }
+    // The same cause may show itself by one signal here and by another there.
+    if (rule_->scope != Scope::kRanks) return;
+    const std::vector<uint32_t> entities(of_any.begin(), of_any.end());
+    add(ranks_of(entities), entities);
   }
 
   void by_time() {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "diagnose/baseline_fit.h"
 #include "diagnose/candidates.h"
 #include "diagnose/describe.h"
 #include "diagnose/diagnose_blocked.h"
@@ -10,6 +11,7 @@
 #include "diagnose/facts.h"
 #include "diagnose/losses.h"
 #include "diagnose/select.h"
+#include "diagnose/victims.h"
 #include "diagnose/vocabulary.h"
 
 namespace eroica {
@@ -84,6 +86,13 @@ Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span
   if (!now.peers.certain) {
     conclusion.notes.emplace_back("no process group tells which ranks do the same work; their functions had to");
   }
+  if (baseline != nullptr) {
+    const std::string misfit = misfit_of_baseline(job, *baseline->job);
+    if (!misfit.empty()) {
+      conclusion.notes.push_back("the baseline is of another kind of job and was not used: " + misfit);
+      baseline = nullptr;
+    }
+  }
   Facts facts(now, baseline);
   if (now.blocked) {
     diagnose_blocked(facts, rules, conclusion);
@@ -132,16 +141,8 @@ Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span
     conclusion.hints.push_back(std::move(diagnosis));
   }
   std::set<int32_t> culprits;
-  bool for_some = false;
-  for (const Diagnosis& diagnosis : diagnoses) {
-    culprits.insert(diagnosis.ranks.begin(), diagnosis.ranks.end());
-    for_some = for_some || !diagnosis.ranks.empty();
-  }
-  if (for_some) {
-    for (const RankFacts& rank : job.ranks) {
-      if (!culprits.contains(rank.rank)) conclusion.victims.push_back(rank.rank);
-    }
-  }
+  for (const Diagnosis& diagnosis : diagnoses) culprits.insert(diagnosis.ranks.begin(), diagnosis.ranks.end());
+  conclusion.victims = victims_of(job, culprits);
   conclusion.diagnoses = std::move(diagnoses);
   return conclusion;
 }

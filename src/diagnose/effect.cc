@@ -10,6 +10,7 @@
 #include "compare/unobserved.h"
 #include "diagnose/candidates.h"
 #include "diagnose/vocabulary.h"
+#include "diagnose/wire_rate.h"
 
 namespace eroica {
 namespace {
@@ -29,6 +30,64 @@ double usual_of(const PeerSet& set, const Subject& subject, const std::function<
 bool tells_speed(std::string_view fact) {
   return fact == "net.speed" || fact == "net.members_up" || fact == "gpu.nvlink_up" || fact == "net.transmit" ||
          fact == "net.receive" || fact == "gpu.pcie_width" || fact == "gpu.pcie_generation";
+}
+
+// A signal that stands out says that something is wrong, however much it costs. Labels differ between healthy hosts as
+// well: only time that is seen to be lost makes one a cause.
+bool may_be_estimated(const Rule& rule) { return rule.subject != SubjectBy::kLabel; }
+
+bool needs(const Rule& rule, std::string_view prefix) {
+  return std::ranges::any_of(rule.evidence, [&](const EvidenceRule& evidence) {
+    return is_needed(evidence) && evidence.fact.starts_with(prefix);
+  });
+}
+
+bool needs_or_likes(const Rule& rule, std::string_view fact) {
+  return std::ranges::any_of(rule.evidence, [&](const EvidenceRule& evidence) { return evidence.fact == fact; });
+}
+
+// What the affected time has grown by since an earlier window of the same job, for rules that look there.
+std::optional<double> grown_since(const Facts& facts, const Rule& rule, uint32_t rank,
+                                  const std::vector<TimeClass>& classes) {
+  if (facts.baseline() == nullptr || !needs(rule, "baseline.")) return std::nullopt;
+  const Job& job = *facts.now().job;
+  const Job& then = *facts.baseline()->job;
+  std::vector<double> usual_ms;
+  usual_ms.reserve(then.ranks.size());
+  for (const RankFacts& before : then.ranks) usual_ms.push_back(own_share(before, classes) * then.step_ms);
+  if (usual_ms.empty() || job.step_ms <= 0) return std::nullopt;
+  return std::max(0.0, own_share(job.ranks[rank], classes) - median(usual_ms) / job.step_ms);
+}
+
+// What keeps the host of all ranks from being ahead costs all the time that devices wait for it.
+bool idles_device(const Rule& rule, const Job& job) {
+  return job.gpu_job && rule.subject == SubjectBy::kAll && std::ranges::none_of(rule.affects, [](TimeClass one) {
+           return one == TimeClass::kCompute || one == TimeClass::kMemory || one == TimeClass::kCommunication;
+         });
+}
+
+// Where nobody shows what a step would be without the cause.
+double share_estimated(const Candidate& candidate, const Facts& facts, uint32_t rank) {
+  constexpr double kTensorCoresGain = 0.875;  // they are eight times as fast as the ordinary ones, or more
+  const Job& job = *facts.now().job;
+  const std::vector<TimeClass> classes = affected_classes(*candidate.rule, job);
+  if (const auto grown = grown_since(facts, *candidate.rule, rank, classes)) return *grown;
+  if (needs(*candidate.rule, "kernels.simt_share")) {
+    double simt = 0;
+    for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
+      const JobFunction& function = job.functions[use.function];
+      if (function.workload == Workload::kMatrix && function.simt) simt += use.exposed;
+    }
+    return kTensorCoresGain * simt;
+  }
+  const double affected = own_share(job.ranks[rank], classes);
+  if (!idles_device(*candidate.rule, job)) return kUnmeasuredPart * affected;
+  // What some ranks have beyond the others is not everybody's.
+  double shared = affected;
+  for (const uint32_t other : candidate.subject.sample(kMostElsewhere)) {
+    if (job.ranks[other].observed) shared = std::min(shared, own_share(job.ranks[other], classes));
+  }
+  return std::max(shared, kUnmeasuredPart * affected);
 }
 
 std::string function_expression(const Rule& rule) {
@@ -123,11 +182,33 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
       saved = of_user_python ? user_python_share(job, job.ranks[rank]) : 0;
       if (!of_user_python || !is_needed(*user_python)) {
         candidate.effect_measured = false;
-        saved = std::max(saved, kUnmeasuredPart * affected(rank));
+        if (may_be_estimated(*candidate.rule)) saved = std::max(saved, share_estimated(candidate, facts, rank));
       }
     }
     candidate.saved[rank] = std::max(0.0, saved);
   }
+}
+
+// Messages of a pipeline last as long as their receiver waits: by themselves they do not show how fast data move.
+std::vector<Transfer> without_messages(const Comparison& now) {
+  std::vector<Transfer> transfers = now.transfers;
+  std::erase_if(transfers, [&](const Transfer& transfer) {
+    const std::string& kind = now.job->words[transfer.kind];
+    return kind == "send" || kind == "recv" || kind == "send_recv";
+  });
+  return transfers;
+}
+
+// By what the rule's own facts say of a transfer's time: so many times what it was, or so much of the wire for others.
+double part_by_history(const Candidate& candidate, Facts& facts) {
+  double part = 0;
+  for (const EvidenceRule& evidence : candidate.rule->evidence) {
+    if (!is_needed(evidence)) continue;
+    if (evidence.fact != "baseline.transfer_ratio" && evidence.fact != "transfer.foreign_ratio") continue;
+    const auto seen = facts.observe(evidence, candidate);
+    if (seen && seen->value > 1) part = std::max(part, 1 - 1 / seen->value);
+  }
+  return part;
 }
 
 void measure_transfers(Candidate& candidate, Facts& facts) {
@@ -143,7 +224,10 @@ void measure_transfers(Candidate& candidate, Facts& facts) {
                static_cast<double>(candidate.subject.ranks().size());
   }
   double part = 0;
-  if (const auto ratio = transfer_ratio(now.transfers, job, candidate.subject, Span::kUnknown)) {
+  const auto ratio = may_be_estimated(*candidate.rule)
+                         ? transfer_ratio(now.transfers, job, candidate.subject, Span::kUnknown)
+                         : transfer_ratio(without_messages(now), job, candidate.subject, Span::kUnknown);
+  if (ratio) {
     part = 1 - 1 / std::max(1.0, *ratio);
   }
   if (part < kLeastPart) {
@@ -157,13 +241,16 @@ void measure_transfers(Candidate& candidate, Facts& facts) {
       part = std::max(part, std::clamp(1 - seen->value / *seen->peers_median, 0.0, 0.8));
     }
   }
+  if (part < kLeastPart) part = std::max(part, part_by_history(candidate, facts));
   // Where time outside of transfers is known to be lost, nothing is made up for transfers.
   const bool loses_own_time = candidate.effect_measured && std::any_of(candidate.saved.begin(), candidate.saved.end(),
                                                                        [](double saved) { return saved > kLeastPart; });
   if (part < kLeastPart) {
-    if (loses_own_time) return;
+    if (loses_own_time || !may_be_estimated(*candidate.rule)) return;
     candidate.effect_measured = false;
-    part = kUnmeasuredPart;
+    // A rate that is well below the interfaces' tells more than a guess.
+    const auto slow = candidate.rule->scope == Scope::kLink ? slow_wire_part(now, candidate.subject) : std::nullopt;
+    part = slow && *slow > kLeastPart ? *slow : kUnmeasuredPart;
   }
   candidate.communication_saved = exposed * part;
 }
@@ -229,6 +316,18 @@ void measure_effect(Candidate& candidate, Facts& facts) {
   limit_to_signal(candidate, facts);
   for (const uint32_t rank : candidate.subject.ranks()) {
     candidate.effect += candidate.saved[rank] / static_cast<double>(candidate.subject.ranks().size());
+  }
+  // Devices wait a little in every job: how much of it is the cause's is not known.
+  if (!candidate.effect_measured && idles_device(*candidate.rule, job)) {
+    const bool of_user_python = needs_or_likes(*candidate.rule, "function.user_share");
+    candidate.effect = 0;
+    for (const uint32_t rank : candidate.subject.ranks()) {
+      const RankFacts& facts_of = job.ranks[rank];
+      const double surely = std::max(kUnmeasuredPart * own_share(facts_of, classes),
+                                     of_user_python ? user_python_share(job, facts_of) : 0.0);
+      candidate.effect +=
+          std::min(candidate.saved[rank], surely) / static_cast<double>(candidate.subject.ranks().size());
+    }
   }
   candidate.effect += candidate.communication_saved;
 }

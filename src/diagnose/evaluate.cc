@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
 #include "base/robust.h"
+#include "compare/subject.h"
 #include "compare/unobserved.h"
 #include "diagnose/candidates.h"
 #include "diagnose/vocabulary.h"
@@ -31,7 +33,8 @@ constexpr double kFewStepsSeen = 0.6;
 constexpr double kMostOfIt = 0.6;
 constexpr double kExplainsPart = 0.5;
 constexpr double kWithinError = 0.5;
-constexpr double kUnsampled = 0.04;  // for each contradiction that nobody could see
+constexpr double kMostOfEverybody = 0.45;  // a hint
+constexpr double kUnsampled = 0.04;        // for each contradiction that nobody could see
 constexpr double kLeastUnsampled = 0.8;
 constexpr double kErrorOfOneStep = 0.08;
 constexpr double kErrorOfFewSteps = 0.08;  // a single step of a healthy rank may take twice its time
@@ -103,23 +106,54 @@ void weigh(const Finding& finding, double& confidence, std::vector<std::string>&
   }
 }
 
-// Of what holds for several hosts together and for each of them: the parts where one is clearly surer than the whole,
-// else the whole.
+bool is_within(const Match& part, const Match& whole) {
+  return std::ranges::all_of(part.candidate.subject.ranks(),
+                             [&](uint32_t rank) { return whole.candidate.subject.contains(rank); });
+}
+
+// Do the ranks of `whole` that are not of `part` lose time as well?
+bool adds_losers(const Match& whole, const Match& part) {
+  constexpr double kMuchLess = 0.25;
+  const Candidate& all = whole.candidate;
+  double inside = 0;
+  double outside = 0;
+  for (const uint32_t rank : all.subject.ranks()) {
+    (part.candidate.subject.contains(rank) ? inside : outside) += all.saved[rank];
+  }
+  const auto members = static_cast<double>(part.candidate.subject.ranks().size());
+  const double others = static_cast<double>(all.subject.ranks().size()) - members;
+  return others <= 0 || outside / others >= kMuchLess * inside / members;
+}
+
+// Of what holds for several subjects together and for each of them: the parts where one is clearly surer than the
+// whole, else the whole.
 void keep_union_or_parts(std::vector<Match>& matches) {
   constexpr double kClearly = 0.08;
   if (matches.size() < 2 || matches.front().candidate.rule->subject != SubjectBy::kSignal) return;
+  const bool of_ranks = matches.front().candidate.rule->scope == Scope::kRanks;
   const auto whole = std::max_element(matches.begin(), matches.end(), [](const Match& a, const Match& b) {
     return a.candidate.subject.ranks().size() < b.candidate.subject.ranks().size();
   });
   const auto surest = std::max_element(matches.begin(), matches.end(),
                                        [](const Match& a, const Match& b) { return a.confidence < b.confidence; });
-  if (surest->confidence > whole->confidence + kClearly) {
-    const Match best = *surest;
-    std::erase_if(matches, [&](const Match& match) { return match.confidence < best.confidence - kClearly; });
-  } else {
-    const Match kept = *whole;
-    matches.assign(1, kept);
+  if (!of_ranks) {
+    // Several hosts show the signal, and not all of them for the rule's reason.
+    const Match kept = surest->confidence > whole->confidence + kClearly ? *surest : *whole;
+    if (surest->confidence > whole->confidence + kClearly) {
+      std::erase_if(matches, [&](const Match& match) { return match.confidence < kept.confidence - kClearly; });
+    } else {
+      matches.assign(1, kept);
+    }
+    return;
   }
+  // Signals of one rule may show different ranks, each a culprit of its own.
+  const bool together = surest->confidence <= whole->confidence + kClearly && adds_losers(*whole, *surest);
+  const Match kept = together ? *whole : *surest;
+  std::erase_if(matches, [&](const Match& match) {
+    if (match.candidate.subject.ranks() == kept.candidate.subject.ranks()) return false;
+    if (is_within(match, kept)) return true;
+    return is_within(kept, match) && (match.confidence < kClaimConfidence || !adds_losers(match, kept));
+  });
 }
 
 // Of two halves of a job that differ from each other by a label, the one that costs more time is the odd one.
@@ -176,6 +210,37 @@ void doubt_comparison(Match& match, const Comparison& now, double& confidence) {
   }
 }
 
+// Ranks that labels tell apart were not found by their time: could time differ so by chance?
+void doubt_chance(Match& match, const Comparison& now, double& confidence) {
+  const Candidate& candidate = match.candidate;
+  if (candidate.communication_saved > 0) return;
+  const std::vector<TimeClass> classes = affected_classes(*candidate.rule, *now.job);
+  std::vector<double> apart;  // of the others, from what is usual among them
+  for (const PeerSet& set : now.peers.sets) {
+    const std::vector<double> values =
+        values_outside(set, candidate.subject, [&](uint32_t rank) { return own_share(now.job->ranks[rank], classes); });
+    for (const double value : values) apart.push_back(std::abs(value - median(values)));
+  }
+  if (apart.empty()) return;
+  const double spread = 1.4826 * median(apart);
+  const double error = spread * std::sqrt(1 / static_cast<double>(candidate.subject.ranks().size()) +
+                                          1 / static_cast<double>(apart.size()));
+  if (candidate.effect >= kErrors * error) return;
+  confidence *= kWithinError;
+  match.why.push_back(fmt::format("ranks with the usual labels differ by {:.1f} % of a step as well", 100 * spread));
+}
+
+// Is there no like entity that does not show it?
+bool is_everywhere(const Candidate& candidate, const Job& job) {
+  std::set<EntityKind> kinds;
+  for (const uint32_t entity : candidate.entities) kinds.insert(job.entities[entity].kind);
+  for (uint32_t entity = 0; entity < job.entities.size(); ++entity) {
+    const bool counts = kinds.contains(job.entities[entity].kind) && !job.entities[entity].ranks.empty();
+    if (counts && !std::ranges::binary_search(candidate.entities, entity)) return false;
+  }
+  return true;
+}
+
 // How sure the evidence of a rule that holds makes one, and why.
 double confidence_of(Match& match, const Comparison& now) {
   const Candidate& candidate = match.candidate;
@@ -204,6 +269,7 @@ double confidence_of(Match& match, const Comparison& now) {
   }
   const bool all = candidate.subject.is_all();
   if (by_comparison(rule) && !shown_by_signal(match) && !all) doubt_comparison(match, now, confidence);
+  if (rule.subject == SubjectBy::kLabel) doubt_chance(match, now, confidence);
   if (all && few_steps(*now.job)) {
     confidence *= kFewStepsSeen;
     match.why.emplace_back("fewer than three whole steps were seen");
@@ -212,9 +278,9 @@ double confidence_of(Match& match, const Comparison& now) {
     confidence *= kExplainsPart;
     match.why.push_back(fmt::format("it accounts for only {:.0f} % of the excess", 100 * candidate.explained));
   }
-  if (all && !rule.also_all && rule.subject == SubjectBy::kSignal) {
-    confidence *= kUnmeasured;
-    match.why.emplace_back("it is the same everywhere");
+  if (all && !rule.also_all && rule.subject == SubjectBy::kSignal && is_everywhere(candidate, *now.job)) {
+    confidence = std::min(confidence, kMostOfEverybody);
+    match.why.emplace_back("it is the same everywhere: nothing shows that it could be otherwise");
   }
   return std::clamp(confidence, 0.0, 0.99);
 }

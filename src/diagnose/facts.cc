@@ -7,6 +7,7 @@
 
 #include "base/robust.h"
 #include "compare/unobserved.h"
+#include "diagnose/label_identity.h"
 #include "diagnose/observed.h"
 #include "diagnose/vocabulary.h"
 
@@ -111,8 +112,10 @@ std::vector<uint32_t> Facts::label_minority(const std::string& expression, bool 
         usual = &value;
       }
     }
-    if (usual == nullptr || is_of_each_rank(key, values.size(), most, with < job.ranks.size(), job.ranks.size()))
+    if (usual == nullptr || is_of_each_rank(key, values.size(), most, with < job.ranks.size(), job.ranks.size()) ||
+        is_identity(job, key)) {
       continue;
+    }
     for (const auto& [value, sets] : values) {
       if (&value != usual) odd.insert(sets.begin(), sets.end());
     }

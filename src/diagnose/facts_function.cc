@@ -2,12 +2,14 @@
 #include <cmath>
 #include <limits>
 #include <map>
+#include <set>
 #include <unordered_set>
 
 #include "base/robust.h"
 #include "compare/function_excess.h"
 #include "diagnose/facts.h"
 #include "diagnose/observed.h"
+#include "pattern/collectives.h"
 
 namespace eroica {
 namespace {
@@ -21,6 +23,17 @@ double sum_over(const Job& job, uint32_t rank, const std::vector<bool>& selected
     if (selected[use.function]) sum += value_of(use);
   }
   return sum;
+}
+
+std::string kind_of_collective(const NameTable& names, uint64_t hash) {
+  const auto name = names.find(hash);
+  return name == names.end() ? std::string() : collective_kind(name->second.text);
+}
+
+std::set<std::string> collective_kinds(const Job& job) {
+  std::set<std::string> kinds;
+  for (const CollectiveUse& use : job.collectives) kinds.insert(job.words[use.kind]);
+  return kinds;
 }
 
 }  // namespace
@@ -204,6 +217,30 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
   if (fact == "baseline.api_ratio") {
     return ratio_of(FunctionKind::kRuntime, [](const FunctionUse& use) { return static_cast<double>(use.p50_us); });
   }
+  if (fact == "baseline.host_ratio") {
+    // Per call, and without what is called: launching calls have a fact of their own.
+    const auto own = [](const Job& job) {
+      return [&job](const FunctionUse& use) {
+        const bool host_work = !job.functions[use.function].waits && use.calls > 0;
+        return host_work ? static_cast<double>(use.self) * job.step_ms / use.calls : 0;
+      };
+    };
+    double actual = 0;
+    double usual = 0;
+    for (const FunctionKind kind : {FunctionKind::kPython, FunctionKind::kOperator}) {
+      const auto before = per_function(then, kind, own(then));
+      for (const FunctionUse& use : now.uses) {
+        const auto found = before.find(now.functions[use.function].hash);
+        const double here = own(now)(use);
+        if (now.functions[use.function].kind != kind || found == before.end() || here <= 0) continue;
+        const double there = median(found->second);
+        if (there <= 0) continue;
+        actual += use.self;
+        usual += use.self * there / here;
+      }
+    }
+    return usual > 0 ? observed(actual / usual, 1) : std::nullopt;
+  }
   if (fact == "baseline.transfer_ratio") {
     double actual = 0;
     double usual = 0;
@@ -222,9 +259,11 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
     }
     return usual > 0 ? observed(actual / usual, 1) : std::nullopt;
   }
+  // Functions that the earlier window did not have; of collectives only those of kinds that it used.
   const auto new_share = [&](FunctionKind kind, bool of_kind) {
     std::unordered_set<uint64_t> known;
     for (const JobFunction& function : then.functions) known.insert(function.hash);
+    const std::set<std::string> kinds_then = collective_kinds(then);
     double fresh = 0;
     double all = 0;
     for (const FunctionUse& use : now.uses) {
@@ -232,7 +271,10 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
       if (of_kind && function.kind != kind) continue;
       const double weight = of_kind ? use.total : use.exposed;
       all += weight;
-      if (!known.contains(function.hash)) fresh += weight;
+      const bool is_new =
+          !known.contains(function.hash) && (function.kind != FunctionKind::kCollective ||
+                                             kinds_then.contains(kind_of_collective(*now_->names, function.hash)));
+      if (is_new) fresh += weight;
     }
     const double base = of_kind ? all : static_cast<double>(now.ranks.size());
     return observed(base > 0 ? fresh / base : 0, 0);

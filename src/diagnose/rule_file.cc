@@ -303,6 +303,28 @@ void read_lists(const Fields& fields, Rule& rule, FileProblems& problems) {
   });
 }
 
+/// What a rule that does not say it affects: the time that its needed facts are about, else all of a rank's own.
+std::vector<TimeClass> affected_by_default(const Rule& rule) {
+  std::vector<TimeClass> classes;
+  const auto add = [&](TimeClass one) {
+    if (std::ranges::find(classes, one) == classes.end()) classes.push_back(one);
+  };
+  for (const EvidenceRule& evidence : rule.evidence) {
+    if (!is_needed(evidence)) continue;
+    for (size_t i = 0; i < kTimeClassCount; ++i) {
+      const auto one = static_cast<TimeClass>(i);
+      if (evidence.fact == fmt::format("time.{}_share", time_class_name(one))) add(one);
+    }
+    if (evidence.fact.starts_with("kernels.")) add(TimeClass::kCompute);
+    if (evidence.fact.starts_with("transfer.")) add(TimeClass::kCommunication);
+  }
+  if (!classes.empty()) return classes;
+  for (size_t i = 0; i < kTimeClassCount; ++i) {
+    if (static_cast<TimeClass>(i) != TimeClass::kCommunication) add(static_cast<TimeClass>(i));
+  }
+  return classes;
+}
+
 Rule read_rule(const toml::table& table, const std::string& file, FileProblems& problems) {
   Rule rule;
   rule.file = file;
@@ -341,6 +363,14 @@ Rule read_rule(const toml::table& table, const std::string& file, FileProblems& 
   for (size_t i = 0; array != nullptr && i < array->size(); ++i) {
     rule.evidence.push_back(read_evidence(*array->get(i)->as_table(), problems));
   }
+  if (const toml::node* affects = table.get("affects")) {
+    const toml::array* classes = affects->as_array();
+    if (classes != nullptr && classes->empty()) {
+      fields.complain("affects", "'affects' names no class of time: the rule would never hold");
+    }
+  } else if (rule.subject != SubjectBy::kBlocked) {
+    rule.affects = affected_by_default(rule);
+  }
   check_subject(fields, rule);
   return rule;
 }
@@ -372,6 +402,18 @@ RuleSet parse_rules(std::string_view toml, const std::string& file) {
   }
   std::ranges::sort(set.rules, {}, &Rule::cause);
   return set;
+}
+
+std::vector<FileProblem> idle_yields(const RuleSet& rules, const RuleSet& loaded) {
+  std::vector<FileProblem> problems;
+  for (const Rule& rule : rules.rules) {
+    for (const std::string& cause : rule.yields_to) {
+      if (std::ranges::find(loaded.rules, cause, &Rule::cause) != loaded.rules.end()) continue;
+      problems.push_back(
+          {rule.file, rule.line, fmt::format("{} yields to {}, of which there is no rule", rule.cause, cause)});
+    }
+  }
+  return problems;
 }
 
 void merge_rules(RuleSet& into, RuleSet more) {

@@ -22,6 +22,9 @@ RuleSet parse_rules(std::string_view toml, const std::string& file);
 /// Adds `more` to `into`: equal causes are replaced. Ids must be of the taxonomy or begin with "site.".
 void merge_rules(RuleSet& into, RuleSet more);
 
+/// The causes to which one of `rules` yields and of which `loaded` has no rule: nothing is ever yielded to them.
+std::vector<FileProblem> idle_yields(const RuleSet& rules, const RuleSet& loaded);
+
 /// Every fact and metric that a rule may name.
 const std::vector<std::string_view>& known_facts();
 

@@ -118,12 +118,14 @@ void add_missing_ranks(std::span<const int32_t> present, int32_t world_size, std
 void add_basis_notes(std::span<const RankView> ranks, std::vector<std::string>& notes) {
   std::vector<int32_t> windows;
   std::vector<int32_t> cut;
+  std::vector<int32_t> ahead;
   uint64_t irregular = 0;
   for (const RankView& view : ranks) {
     if (view.basis.per_window) {
       if (!view.basis.scaled_window) windows.push_back(view.pattern->rank);
       continue;
     }
+    if (view.basis.ahead) ahead.push_back(view.pattern->rank);
     const StepPattern& first = view.pattern->steps[view.basis.counted.front()];
     if (!first.complete || first.irregular) cut.push_back(view.pattern->rank);
     for (const StepPattern& step : view.pattern->steps) irregular += step.irregular ? 1 : 0;
@@ -133,6 +135,12 @@ void add_basis_notes(std::span<const RankView> ranks, std::vector<std::string>& 
         fmt::format("{}: no steps were found, so all figures are for the whole window; --step-marker "
                     "NAME names an annotation or function that begins each step",
                     rank_list(windows)));
+  }
+  if (!ahead.empty()) {
+    notes.push_back(
+        fmt::format("{}: the host runs ahead of its device, so single steps end when they please; the time of a step "
+                    "is the mean over all",
+                    rank_list(ahead)));
   }
   if (!cut.empty()) {
     notes.push_back(
@@ -248,7 +256,7 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
   document.budget = budget_section(document.coverage, conclusion.diagnoses);
 
   Profile& profile = document.profile;
-  profile.steps = steps_section(selected);
+  profile.steps = steps_section(selected, conclusion.what_if.step_ms);
   profile.time = time_section(selected);
   FunctionsSection functions = functions_section(selected, names, options.function, options.top);
   if (!options.function.empty() && functions.rows.empty() && functions.left_out == 0) {

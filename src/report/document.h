@@ -34,13 +34,15 @@ struct RankSteps {
   std::vector<StepRow> steps;
 };
 
-/// Over the counted steps of all ranks.
+/// Over the counted steps of all ranks. Where hosts run ahead of their devices only the mean is known, and stands for
+/// the others.
 struct StepTimes {
+  double mean_ms = 0;  ///< what losses are a part of
   double median_ms = 0;
   double p95_ms = 0;
   double slowest_ms = 0;
   int64_t slowest_step = 0;
-  int32_t slowest_rank = -1;
+  int32_t slowest_rank = -1;  ///< −1: not known
 };
 
 struct StepsSection {

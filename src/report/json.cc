@@ -69,8 +69,9 @@ void add_steps(JsonWriter& out, const StepsSection& section) {
   out.member("median_ms", time(&StepTimes::median_ms));
   out.member("p95_ms", time(&StepTimes::p95_ms));
   out.member("slowest_ms", time(&StepTimes::slowest_ms));
-  out.member("slowest_step", times ? std::optional(times->slowest_step) : std::nullopt);
-  out.member("slowest_rank", times ? std::optional(times->slowest_rank) : std::nullopt);
+  const bool known_slowest = times && times->slowest_rank >= 0;
+  out.member("slowest_step", known_slowest ? std::optional(times->slowest_step) : std::nullopt);
+  out.member("slowest_rank", known_slowest ? std::optional(times->slowest_rank) : std::nullopt);
   out.array("ranks", section.ranks, [](JsonWriter& row, const RankSteps& rank) {
     row.member("rank", rank.rank);
     row.array("steps", rank.steps, add_step);

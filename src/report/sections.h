@@ -11,7 +11,8 @@ namespace eroica {
 
 // The parts of a document's profile, each from the selected ranks in rank order.
 
-StepsSection steps_section(std::span<const RankView> ranks);
+/// `mean_ms`: the job's mean step where it is known already, else 0.
+StepsSection steps_section(std::span<const RankView> ranks, double mean_ms);
 TimeSection time_section(std::span<const RankView> ranks);
 std::vector<CollectiveRow> collectives_section(std::span<const RankView> ranks);
 

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 #include "base/rank_list.h"
@@ -14,7 +15,28 @@ namespace {
 /// Critical time below this is too coarsely recorded per step to tell where it lies.
 constexpr int64_t kTelling_ns = 100'000;
 
+/// A step that launched more device compute than it lasted ended before that was done; what follows pays for it.
+bool runs_ahead(const RankPattern& pattern, const StepBasis& basis) {
+  constexpr double kMore = 1.05;
+  constexpr double kUneven = 1.5;
+  size_t known = 0;
+  size_t early = 0;
+  int64_t shortest_ns = std::numeric_limits<int64_t>::max();
+  int64_t longest_ns = 0;
+  for (const uint32_t i : basis.counted) {
+    const StepPattern& step = pattern.steps[i];
+    shortest_ns = std::min(shortest_ns, step.duration_ns);
+    longest_ns = std::max(longest_ns, step.duration_ns);
+    if (step.launched_ns <= 0) continue;
+    ++known;
+    if (static_cast<double>(step.launched_ns) > kMore * static_cast<double>(step.duration_ns)) ++early;
+  }
+  const bool uneven = static_cast<double>(longest_ns) > kUneven * static_cast<double>(shortest_ns);
+  return pattern.gpu_job && uneven && early > 0 && 4 * early >= known;
+}
+
 void set_mean_step(const RankPattern& pattern, StepBasis& basis) {
+  basis.ahead = runs_ahead(pattern, basis);
   double sum_ns = 0;
   for (const uint32_t i : basis.counted) sum_ns += static_cast<double>(pattern.steps[i].duration_ns);
   basis.step_ns = sum_ns / static_cast<double>(basis.counted.size());

@@ -133,6 +133,7 @@ std::string place_text(const std::string& file, int32_t line) {
 }
 
 std::string headline(const Document& document, const TextOptions& options) {
+  constexpr double kMuchOf = 0.1;
   const TextStyle& style = options.style;
   const StepsSection& steps = document.profile.steps;
   std::string text = ranks_and_hosts(document.coverage);
@@ -147,9 +148,17 @@ std::string headline(const Document& document, const TextOptions& options) {
     const int decimals = decimals_for(times.median_ms);
     text += steps.complete > 0 ? counted(steps.complete, "step", "steps")
                                : counted(steps.count, "incomplete step", "incomplete steps");
-    text += fmt::format("{}median {:.{}f} ms (p95 {:.{}f}, slowest {:.{}f}: rank {} step {})", style.dot(),
-                        times.median_ms, decimals, times.p95_ms, decimals, times.slowest_ms, decimals,
-                        times.slowest_rank, times.slowest_step);
+    if (times.slowest_rank < 0) {
+      text += fmt::format("{}mean {:.{}f} ms (hosts run ahead of their devices)", style.dot(), times.mean_ms, decimals);
+    } else {
+      text += style.dot();
+      if (std::abs(times.mean_ms - times.median_ms) > kMuchOf * times.median_ms) {
+        text += fmt::format("mean {:.{}f} ms, ", times.mean_ms, decimals);
+      }
+      text +=
+          fmt::format("median {:.{}f} ms (p95 {:.{}f}, slowest {:.{}f}: rank {} step {})", times.median_ms, decimals,
+                      times.p95_ms, decimals, times.slowest_ms, decimals, times.slowest_rank, times.slowest_step);
+    }
   } else {
     text += fmt::format("no steps found{}window {}", style.dot(), duration_text(document.window.duration_ms * 1e3));
   }

@@ -48,6 +48,15 @@ std::string joined_source(std::span<const RankView> ranks) {
   return same ? std::string(step_source_name(first)) : "mixed";
 }
 
+// Median over the ranks of their mean step.
+double mean_over(std::span<const RankView> ranks) {
+  std::vector<double> means;
+  for (const RankView& view : ranks) {
+    if (!view.basis.per_window) means.push_back(view.basis.step_ns * 1e-6);
+  }
+  return means.empty() ? 0 : median(means);
+}
+
 RankTime rank_time(const RankView& view) {
   const RankPattern& pattern = *view.pattern;
   RankTime time;
@@ -80,6 +89,10 @@ RankTime rank_time(const RankView& view) {
     }
     for (double& ms : time.ms) ms /= static_cast<double>(durations.size());
     time.step_ms = {median(durations), quantile(durations, 0.95), std::ranges::max(durations)};
+    if (view.basis.ahead) {
+      const double mean_ms = view.basis.step_ns * 1e-6;
+      time.step_ms = {mean_ms, mean_ms, mean_ms};
+    }
     time.fetch_median_ms = median(fetches);
     time.fetch_max_ms = std::ranges::max(fetches);
   }
@@ -123,7 +136,7 @@ std::string_view step_source_name(StepSource source) {
   return "window";
 }
 
-StepsSection steps_section(std::span<const RankView> ranks) {
+StepsSection steps_section(std::span<const RankView> ranks, double mean_ms) {
   StepsSection section;
   section.source = joined_source(ranks);
   section.note = joined_notes(ranks);
@@ -145,11 +158,16 @@ StepsSection steps_section(std::span<const RankView> ranks) {
       }
     }
   }
-  if (!durations.empty()) {
-    times.median_ms = median(durations);
-    times.p95_ms = quantile(durations, 0.95);
-    section.times = times;
+  if (durations.empty()) return section;
+  times.median_ms = median(durations);
+  times.p95_ms = quantile(durations, 0.95);
+  times.mean_ms = mean_ms > 0 ? mean_ms : mean_over(ranks);
+  if (2 * std::ranges::count_if(ranks, [](const RankView& view) { return view.basis.ahead; }) >
+      std::ranges::count_if(ranks, [](const RankView& view) { return !view.basis.per_window; })) {
+    times = {
+        .mean_ms = times.mean_ms, .median_ms = times.mean_ms, .p95_ms = times.mean_ms, .slowest_ms = times.mean_ms};
   }
+  section.times = times;
   return section;
 }
 

@@ -24,7 +24,9 @@ bool holds(const Items& items, const Item& item) {
 Json env_of(const Plant& plant, const PlantProcess* process) {
   Json env = Json::object();
   for (const auto& [key, value] : plant.dialect.env) env[key] = value;
-  if (process != nullptr && !process->env_key.empty()) env[process->env_key] = process->env_value;
+  if (process != nullptr) {
+    for (const auto& [key, value] : process->env) env[key] = value;
+  }
   return env;
 }
 

@@ -70,6 +70,38 @@ void ring_attention(const FaultScene& scene, FaultOutcome& outcome) {
   benign(outcome);
 }
 
+/// What tells hosts and ranks from each other, and settings of one host that cost nothing.
+void labels(const FaultScene& scene, FaultOutcome& outcome) {
+  Plant& plant = scene.plant;
+  for (int rank = 0; rank < plant.job.world(); ++rank) {
+    auto& env = plant.processes[rank].env;
+    env["NCCL_HOSTID"] = plant.dialect.hosts[plant.job.host_of(rank)];
+    env[plant.dialect.amd ? "HIP_VISIBLE_DEVICES" : "CUDA_VISIBLE_DEVICES"] = std::to_string(plant.job.gpu_index(rank));
+    env["NCCL_IB_HCA"] = "mlx5_" + std::to_string(plant.job.gpu_index(rank) / 2);
+    if (plant.job.host_of(rank) == scene.host) env["NCCL_DEBUG"] = "INFO";
+  }
+  plant.hosts[scene.host].kernel = "5.15.0-91";
+  benign(outcome);
+}
+
+/// All GPUs alike: a site that saves power.
+void clocks_locked(const FaultScene& scene, FaultOutcome& outcome) {
+  const double clock = limited(scaled(scene, 0.9, 0.7), 0.5, 0.95);
+  for (GpuState& state : scene.plant.gpus) {
+    state.clock = clock;
+    state.reason = ClockReason::kLocked;
+  }
+  benign(outcome);
+}
+
+/// The baseline ran on hosts with faster cores.
+void other_cpu(const FaultScene& scene, FaultOutcome& outcome) {
+  const double speed = limited(scaled(scene, 0.85, 0.6), 0.5, 0.95);
+  for (PlantProcess& process : scene.plant.processes) process.speed = speed;
+  benign(outcome);
+  outcome.wants_baseline = true;
+}
+
 constexpr JobNeeds kAny{};
 
 constexpr std::array kFaults{
@@ -89,6 +121,10 @@ constexpr std::array kFaults{
               "replicas share their sequences: keys and values go round them",
               {.transformer = true, .replicas = true},
               ring_attention},
+    FaultKind{
+        "benign.labels", "environments and versions differ, and it costs nothing", {.several_hosts = true}, labels},
+    FaultKind{"benign.clocks_locked", "all GPUs are locked at one clock", kAny, clocks_locked},
+    FaultKind{"benign.other_cpu", "slower cores than those of the job's earlier window", kAny, other_cpu},
     FaultKind{"benign.evaluation", "an evaluation phase lies in the window", kAny, evaluation},
 };
 

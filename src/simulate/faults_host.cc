@@ -60,8 +60,7 @@ void thread_count(const FaultScene& scene, FaultOutcome& outcome) {
   PlantProcess& state = process(scene);
   const bool many = scene.random.chance(0.6);
   state.threads = many ? 300 + scene.plant.job.cpus * 2 : 31;
-  state.env_key = "OMP_NUM_THREADS";
-  state.env_value = many ? std::to_string(scene.plant.job.cpus * 2) : "1";
+  state.env["OMP_NUM_THREADS"] = many ? std::to_string(scene.plant.job.cpus * 2) : "1";
   state.extra_run = many ? 6 : -0.2;
   state.extra_wait = many ? 3 : 0;
   // The job's host-side augmentation runs on every rank; here it takes longer.
@@ -193,8 +192,7 @@ void compaction(const FaultScene& scene, FaultOutcome& outcome) {
 void environment(const FaultScene& scene, FaultOutcome& outcome) {
   const double share = extra_share(scene);
   for (PlantProcess* state : processes_of_host(scene)) {
-    state->env_key = "CUDA_LAUNCH_BLOCKING";
-    state->env_value = "1";
+    state->env["CUDA_LAUNCH_BLOCKING"] = "1";
     state->driver_calls = 1 + added_us_per_launch(scene, share) / scene.plant.job.launch_us;
   }
   blame_host(scene, outcome);

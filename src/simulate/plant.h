@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -65,8 +66,8 @@ struct PlantProcess {
   double disk_read = 0;
   double overlap_cost = 0.03;  ///< how much collectives slow down kernels beside them
   double launch_slowdown = 1;
-  std::string env_key, env_value;  ///< differs from the others
-  std::string torch;               ///< differs from the others
+  std::map<std::string, std::string> env;  ///< what differs from the others
+  std::string torch;                       ///< differs from the others
 };
 
 struct NicState {

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <string>
 
 #include "diagnose/sample_job.h"
@@ -112,6 +113,50 @@ TEST(Diagnose, AValueOfItsOwnOnEachRankIsNoDifference) {
   slow_down(patterns[1], {});
   for (const Diagnosis& claim : conclude(patterns).diagnoses)
     EXPECT_FALSE(claim.cause.starts_with("config.")) << claim.cause;
+}
+
+TEST(Diagnose, LabelsThatDifferCostNothingByThemselves) {
+  std::vector<RankPattern> patterns = job_on_two_hosts(4);
+  for (RankPattern& pattern : patterns) {
+    pattern.labels["env.NCCL_HOSTID"] = pattern.host;
+    if (pattern.host == "node1") pattern.labels["env.NCCL_DEBUG"] = "INFO";
+    if (pattern.host == "node1") pattern.labels["driver"] = "525";
+  }
+  EXPECT_THAT(conclude(patterns).diagnoses, IsEmpty());
+  EXPECT_THAT(conclude(patterns).hints, IsEmpty());
+}
+
+// Rank 1 and rank 3 compute longer; a lower limit is told of the one, and the reason of its clock of the other.
+TEST(Diagnose, TwoCulpritsOfOneCauseThatShowDifferently) {
+  std::vector<RankPattern> patterns;
+  for (int32_t rank = 0; rank < 8; ++rank) {
+    const bool capped = rank == 3 || rank == 5;
+    patterns.push_back(sample_rank(rank, capped ? 75 : 60, 1, true));
+    RankPattern& pattern = patterns.back();
+    pattern.world_size = 8;
+    pattern.groups = {{"0", "default_pg", {0, 1, 2, 3, 4, 5, 6, 7}, 8}};
+    add_gpu_signal(pattern, "gpu.sm_clock", "hz", capped ? 1.13e9 : 1.41e9);
+    add_gpu_signal(pattern, "gpu.power_limit", "watts", rank == 3 ? 280 : 400);
+    add_gpu_signal(pattern, "gpu.throttle_power", "fraction", rank == 5 ? 0.9 : 0);
+  }
+  const Conclusion conclusion = conclude(patterns);
+  std::set<int32_t> culprits;
+  for (const Diagnosis& claim : conclusion.diagnoses) {
+    EXPECT_EQ(claim.cause, "gpu.power_cap");
+    EXPECT_NEAR(claim.lost_ms_per_step, 15, 2);
+    culprits.insert(claim.ranks.begin(), claim.ranks.end());
+  }
+  EXPECT_THAT(culprits, ElementsAre(3, 5));
+  EXPECT_THAT(conclusion.victims, ElementsAre(0, 1, 2, 4, 6, 7));
+}
+
+TEST(Diagnose, TheSameLockOnAllGpusIsASitesChoice) {
+  std::vector<RankPattern> patterns = even_job(true);
+  for (RankPattern& pattern : patterns) {
+    add_gpu_signal(pattern, "gpu.sm_clock", "hz", 1.2e9);
+    add_gpu_signal(pattern, "gpu.clock_locked", "fraction", 1);
+  }
+  EXPECT_THAT(conclude(patterns).diagnoses, IsEmpty());
 }
 
 void expect_same(const Conclusion& a, const Conclusion& b) {

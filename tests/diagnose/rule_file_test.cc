@@ -274,6 +274,34 @@ TEST(Vocabulary, IsWhatTheDocumentationSays) {
   }
 }
 
+Rule only_rule(const std::string& text) {
+  const RuleSet set = parse_rules(text, "site.toml");
+  EXPECT_THAT(set.problems, IsEmpty());
+  return set.rules.empty() ? Rule() : set.rules.front();
+}
+
+TEST(RuleFile, WhatARuleAffectsFollowsFromItsEvidence) {
+  const auto needing = [](const std::string& fact) {
+    return rule_text("subject = \"all\"",
+                     "[[rule.evidence]]\nneed = \"required\"\nfact = \"" + fact + "\"\nabove = 0.01\n");
+  };
+  EXPECT_THAT(only_rule(needing("time.compute_share")).affects, ElementsAre(TimeClass::kCompute));
+  EXPECT_THAT(only_rule(needing("kernels.all_ratio")).affects, ElementsAre(TimeClass::kCompute));
+  EXPECT_THAT(only_rule(needing("transfer.share")).affects, ElementsAre(TimeClass::kCommunication));
+  EXPECT_THAT(only_rule(needing("cpu.throttled")).affects, SizeIs(kTimeClassCount - 1));
+  EXPECT_THAT(problem_of(rule_text("affects = []")), HasSubstr("names no class of time"));
+}
+
+TEST(RuleFile, YieldingToNobodyIsTold) {
+  const RuleSet mine = parse_rules(rule_text("yields_to = [\"site.fann\", \"gpu.power_cap\"]"), "site.toml");
+  RuleSet loaded = standard_rules();
+  merge_rules(loaded, mine);
+  const std::vector<FileProblem> problems = idle_yields(mine, loaded);
+  ASSERT_THAT(problems, SizeIs(1));
+  EXPECT_EQ(in_words(problems[0]), "site.toml:1: site.fan yields to site.fann, of which there is no rule");
+  EXPECT_THAT(idle_yields(standard_rules(), standard_rules()), IsEmpty());
+}
+
 TEST(NearestWord, FewEditsOrNothing) {
   const std::vector<std::string_view> words = {"above", "above_peers", "below"};
   EXPECT_EQ(nearest_word("abov", words), "above");

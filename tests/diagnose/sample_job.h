@@ -93,6 +93,16 @@ inline void add_gpu_signal(RankPattern& pattern, const std::string& metric, cons
   pattern.signals.push_back({metric, entity, unit, mean, 0, mean, mean, pattern.window_ns});
 }
 
+/// `then`: an earlier window.
+inline Conclusion conclude_with(const std::vector<RankPattern>& patterns, const std::vector<RankPattern>& then) {
+  const NameTable names = sample_names();
+  const Job job = build_job(patterns, names);
+  const Comparison now(job, names);
+  const Job before = build_job(then, names);
+  const Comparison baseline(before, names);
+  return diagnose(now, &baseline, standard_rules().rules);
+}
+
 inline Conclusion conclude(const std::vector<RankPattern>& patterns) {
   const NameTable names = sample_names();
   const Job job = build_job(patterns, names);

@@ -84,5 +84,19 @@ TEST(WindowToStep, FollowsWhereTheCriticalTimeLies) {
   EXPECT_DOUBLE_EQ(window_to_step(basis, {}, 0), basis.scale) << "nothing known: spread evenly";
 }
 
+// Three steps end when they are launched, the fourth waits for all of them.
+TEST(StepBasis, OfAHostThatRunsAheadOnlyTheMeanIsTrue) {
+  RankPattern pattern = with_steps(0, 0, {10, 10, 10, 370});
+  pattern.gpu_job = true;
+  for (StepPattern& step : pattern.steps) {
+    step.complete = true;
+    step.launched_ns = 90 * kMs;
+  }
+  EXPECT_TRUE(step_basis(pattern).ahead);
+  EXPECT_DOUBLE_EQ(step_basis(pattern).step_ns, 100.0 * kMs);
+  for (StepPattern& step : pattern.steps) step.launched_ns = 8 * kMs;
+  EXPECT_FALSE(step_basis(pattern).ahead);
+}
+
 }  // namespace
 }  // namespace eroica

@@ -1,0 +1,85 @@
+#include "diagnose/victims.h"
+
+#include <algorithm>
+#include <array>
+#include <numeric>
+#include <string_view>
+#include <unordered_map>
+
+namespace eroica {
+namespace {
+
+// Ranks that wait for each other.
+class Joined {
+ public:
+  explicit Joined(const Job& job) : parent_(job.ranks.size()) {
+    std::iota(parent_.begin(), parent_.end(), 0U);
+    std::vector<uint32_t> member(job.groups.size(), kNobody);
+    for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
+      index_.emplace(job.ranks[rank].rank, rank);
+      for (const CollectiveUse& use : job.collectives_of(job.ranks[rank])) {
+        if (waits_for_all(job.words[use.kind])) join_member(member[use.group], rank);
+      }
+    }
+    // Members that wrote no trace stand in the lists of the others.
+    for (size_t group = 0; group < job.groups.size(); ++group) {
+      if (member[group] == kNobody) continue;
+      for (const int32_t rank : job.groups[group].ranks) {
+        const auto found = index_.find(rank);
+        if (found != index_.end()) join(member[group], found->second);
+      }
+    }
+    for (const auto& [a, b] : job.exchanges) {
+      const auto one = index_.find(a);
+      const auto other = index_.find(b);
+      if (one != index_.end() && other != index_.end()) join(one->second, other->second);
+    }
+  }
+
+  uint32_t part_of(uint32_t rank) {
+    while (parent_[rank] != rank) rank = parent_[rank] = parent_[parent_[rank]];
+    return rank;
+  }
+
+ private:
+  static constexpr uint32_t kNobody = UINT32_MAX;
+
+  // The root of a broadcast and the sources of a reduction do not wait.
+  static bool waits_for_all(std::string_view kind) {
+    constexpr std::array<std::string_view, 6> kNot{"broadcast", "reduce", "gather", "scatter", "send", "recv"};
+    return std::ranges::find(kNot, kind) == kNot.end();
+  }
+
+  void join_member(uint32_t& member, uint32_t rank) {
+    if (member == kNobody) member = rank;
+    join(member, rank);
+  }
+
+  void join(uint32_t a, uint32_t b) {
+    a = part_of(a);
+    b = part_of(b);
+    parent_[std::max(a, b)] = std::min(a, b);
+  }
+
+  std::vector<uint32_t> parent_;
+  std::unordered_map<int32_t, uint32_t> index_;  // by number
+};
+
+}  // namespace
+
+std::vector<int32_t> victims_of(const Job& job, const std::set<int32_t>& culprits) {
+  if (culprits.empty()) return {};
+  Joined joined(job);
+  std::set<uint32_t> parts;
+  for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
+    if (culprits.contains(job.ranks[rank].rank)) parts.insert(joined.part_of(rank));
+  }
+  std::vector<int32_t> victims;
+  for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
+    const int32_t number = job.ranks[rank].rank;
+    if (!culprits.contains(number) && parts.contains(joined.part_of(rank))) victims.push_back(number);
+  }
+  return victims;
+}
+
+}  // namespace eroica
