@@ -87,6 +87,7 @@ const std::vector<KnownFact>& all_facts() {
       {"time.excess_ms", "ms", "", "own time per step above the peers, in the classes that the rule affects"},
       {"time.excess_share", "share", "", "the same, as a share of the step"},
       {"time.launch_part", "share", "", "part of that excess in launching calls, library operators and waits for an idle device"},
+      {"time.cpu_wait_part", "share", "", "part of the time in which the training thread wanted a CPU that it waited for one"},
       {"time.compute_share", "share", "", "share of the step in compute"},
       {"time.memory_share", "share", "", "share of the step in memory operations that nothing hides"},
       {"time.communication_share", "share", "", "share of the step in communication that nothing hides"},

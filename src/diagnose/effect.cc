@@ -255,10 +255,10 @@ void measure_transfers(Candidate& candidate, Facts& facts) {
   candidate.communication_saved = exposed * part;
 }
 
-// Signals that are themselves shares of a rank's time in which it could not work.
+// What is itself a share of a rank's time: in which it could not work, or, at most, did what its peers do not.
 bool is_lost_time(std::string_view fact) {
   return fact == "cpu.throttled" || fact == "cpu.main_thread_runnable_wait" || fact == "cpu.runnable_wait" ||
-         fact == "python.gc";
+         fact == "python.gc" || fact == "kernels.other_share";
 }
 
 // What stops a rank for a tenth of the time explains a tenth, with some allowance for samples that miss a part.

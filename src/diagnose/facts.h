@@ -41,6 +41,8 @@ class Facts {
   std::optional<Observation> signal(const EvidenceRule& evidence, const Candidate& candidate);
   std::vector<const SignalValue*> values_to_ask(const Signal& signal, const Subject& subject);
   void index_entities();
+  /// The mean of a rank's own signal; NaN: not sampled.
+  double signal_of_rank(std::string_view metric, uint32_t rank);
   std::optional<Observation> use_by_kernels(const EvidenceRule& evidence, const Candidate& candidate);
   std::optional<Observation> time(std::string_view fact, const Candidate& candidate);
   std::optional<Observation> kernels(std::string_view fact, const Candidate& candidate);

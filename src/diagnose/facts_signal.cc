@@ -160,6 +160,20 @@ void Facts::index_entities() {
   }
 }
 
+double Facts::signal_of_rank(std::string_view metric, uint32_t rank) {
+  const Job& job = *now_->job;
+  const Signal* signal = job.signal(metric);
+  if (signal == nullptr) return std::numeric_limits<double>::quiet_NaN();
+  if (entities_begin_.empty()) index_entities();
+  for (uint32_t i = entities_begin_[rank]; i < entities_begin_[rank + 1]; ++i) {
+    const uint32_t entity = entities_of_ranks_[i];
+    if (job.entities[entity].kind != EntityKind::kRank) continue;
+    const auto found = std::ranges::lower_bound(signal->values, entity, {}, &SignalValue::entity);
+    if (found != signal->values.end() && found->entity == entity) return found->mean;
+  }
+  return std::numeric_limits<double>::quiet_NaN();
+}
+
 std::optional<Observation> Facts::signal(const EvidenceRule& evidence, const Candidate& candidate) {
   const Job& job = *now_->job;
   const Signal* signal = job.signal(evidence.fact);

@@ -52,6 +52,13 @@ std::optional<Observation> Facts::time(std::string_view fact, const Candidate& c
     if (!seen || !seen->peers_median) return std::nullopt;
     return observed((seen->value - *seen->peers_median) / candidate.effect, 0.0);
   }
+  if (fact == "time.cpu_wait_part") {
+    return contrasted(*now_, candidate, [&](uint32_t rank) {
+      const double run = signal_of_rank("cpu.main_thread_run", rank);
+      const double wait = signal_of_rank("cpu.main_thread_runnable_wait", rank);
+      return run + wait > 0 ? wait / (run + wait) : kNaN;  // also where one is not known
+    });
+  }
   if (fact == "time.period_steps") return observed(bursts(job, candidate.subject).period_steps, std::nullopt);
   if (fact == "time.burst_share") return observed(bursts(job, candidate.subject).burst_share, std::nullopt);
   for (size_t i = 0; i < kTimeClassCount; ++i) {

@@ -32,6 +32,49 @@ TEST(Diagnose, ASlowFunctionOfOneRank) {
   EXPECT_NEAR(conclusion.what_if.step_ms_without_findings, 80, 1);
 }
 
+/// Each rank's training thread runs for its part of the time, and waits for a CPU for another.
+std::vector<RankPattern> on_a_busy_host(std::vector<RankPattern> patterns, const std::vector<double>& runs,
+                                        const std::vector<double>& waits) {
+  for (RankPattern& pattern : patterns) {
+    const auto rank = static_cast<size_t>(pattern.rank);
+    const std::string entity = "rank " + std::to_string(pattern.rank);
+    for (const auto& [metric, value] :
+         {std::pair("cpu.main_thread_run", runs[rank]), std::pair("cpu.main_thread_runnable_wait", waits[rank])}) {
+      pattern.signals.push_back({metric, entity, "fraction", value, 0, value, value, pattern.window_ns});
+    }
+  }
+  return patterns;
+}
+
+TEST(Diagnose, ARankThatWantsMoreOfABusyHostsCpusWaitsLongerForThemAndIsNoVictim) {
+  const Conclusion busy =
+      conclude(on_a_busy_host(slow_function_job(), {0.04, 0.12, 0.04, 0.04}, {0.03, 0.09, 0.03, 0.03}));
+  ASSERT_FALSE(busy.diagnoses.empty());
+  EXPECT_EQ(busy.diagnoses[0].cause, "code.slow_function");
+  EXPECT_EQ(busy.diagnoses[0].ranks, std::vector<int32_t>{1});
+  const Conclusion neighbour =
+      conclude(on_a_busy_host(slow_function_job(), {0.5, 0.5, 0.5, 0.5}, {0.01, 0.3, 0.01, 0.01}));
+  ASSERT_FALSE(neighbour.diagnoses.empty());
+  EXPECT_EQ(neighbour.diagnoses[0].cause, "cpu.contention");
+}
+
+TEST(Diagnose, KernelsThatNoPeerRunsExplainNoMoreThanTheyTake) {
+  std::vector<RankPattern> patterns = even_job(false);
+  patterns[1] = sample_rank(1, 60, 21, false);
+  FunctionPattern other = sample_function(4, FunctionKind::kCompute, 3);
+  FunctionPattern& product = patterns[1].functions[0];
+  product.total_ns = product.self_ns = product.exposed_ns = 57 * kMs * kSampleSteps;
+  patterns[1].functions.push_back(other);
+  NameTable names = sample_names();
+  names[4] = {"aten::rand", "", "", FunctionKind::kCompute, {}};
+  const Job job = build_job(patterns, names);
+  const Comparison now(job, names);
+  const RuleSet rules = standard_rules();
+  const Conclusion conclusion = diagnose(now, nullptr, rules.rules);
+  ASSERT_FALSE(conclusion.diagnoses.empty());
+  EXPECT_EQ(conclusion.diagnoses[0].cause, "code.slow_function");
+}
+
 TEST(Diagnose, AHotGpu) {
   const Conclusion conclusion = conclude(hot_job(true, true));
   ASSERT_EQ(conclusion.diagnoses.size(), 1U);

@@ -48,7 +48,7 @@ after_steps = 50
 
 
 class Job:
-    def __init__(self, folder, ranks=3, sensitivity=10, window_s=4, baseline=0, launcher=None,
+    def __init__(self, folder, ranks, baseline, sensitivity=10, window_s=4, launcher=None,
                  script="demo/job.py", environment=None):
         self.folder = folder
         self.json = folder / "diagnoses.jsonl"
@@ -68,6 +68,8 @@ class Job:
             [EROICA, "run", "--policy", str(folder / "policy.toml"), "--json", str(self.json), *options, "--", *command],
             env=job_environment(**(environment or {})), stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=self.stderr_handle,
             start_new_session=True)
+
+    def get_healthy(self, ranks, baseline):
         self.until(lambda: f"watching {ranks} ranks" in self.stderr(), "ranks")
         self.until(lambda: self.step() >= STEADY_STEPS, "steps")
         if baseline:
@@ -118,9 +120,10 @@ class Job:
 @pytest.fixture
 def start(tmp_path):
     with contextlib.ExitStack() as stack:
-        def begin(**options):
-            job = Job(tmp_path, **options)
-            stack.callback(job.close)
+        def begin(ranks=3, baseline=0, **options):
+            job = Job(tmp_path, ranks=ranks, baseline=baseline, **options)
+            stack.callback(job.close)  # also of one that never gets healthy
+            job.get_healthy(ranks, baseline)
             return job
 
         yield begin
