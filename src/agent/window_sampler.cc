@@ -2,7 +2,9 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <fstream>
+#include <map>
 #include <utility>
 
 #include "agent/this_thread.h"
@@ -19,20 +21,30 @@ constexpr int kNice = 5;
 constexpr size_t kMostForeign = 3;
 constexpr double kLeastForeignCores = 0.2;
 constexpr double kMuchCost = 0.03;
-constexpr double kLeastWait = 0.03;  // of the window
+constexpr double kLeastWait = 0.03;    // of the window
+constexpr size_t kMostNeighbours = 2;  // of a rank
+constexpr size_t kMostNotes = 16;
 
 std::string in_words(const std::string& name, pid_t pid, const std::string& cgroup) {
   return fmt::format("{} (process {}{})", name, pid, cgroup.size() > 1 ? " in " + cgroup : "");
 }
 
+/// Of each rank those that it waited for longest.
+std::vector<SourceFindings::Neighbour> worst(std::vector<SourceFindings::Neighbour> all, double seconds) {
+  std::erase_if(all, [&](const auto& one) { return one.waited_s <= kLeastWait * seconds; });
+  std::ranges::stable_sort(all, std::ranges::greater{}, &SourceFindings::Neighbour::waited_s);
+  std::map<int32_t, size_t> of_rank;
+  std::erase_if(all, [&](const auto& one) { return ++of_rank[one.rank] > kMostNeighbours; });
+  all.resize(std::min(all.size(), kMostNotes));
+  return all;
+}
+
 std::vector<std::string> notes_of(const HostSampler& sampler, const SourceFindings& findings) {
   std::vector<std::string> notes = findings.notes;
-  for (const SourceFindings::Neighbour& neighbour : findings.neighbours) {
-    const double share = sampler.seconds() > 0 ? neighbour.waited_s / sampler.seconds() : 0;
-    if (share < kLeastWait) continue;
+  for (const SourceFindings::Neighbour& one : worst(findings.neighbours, sampler.seconds())) {
     notes.push_back(
-        fmt::format("the training thread of rank {} waited for a CPU {:.0f} % of the window while {} had it",
-                    neighbour.rank, share * 100, in_words(neighbour.name, neighbour.pid, neighbour.cgroup)));
+        fmt::format("the training thread of rank {} waited for a CPU {:.0f} % of the window while {} had it", one.rank,
+                    100 * one.waited_s / sampler.seconds(), in_words(one.name, one.pid, one.cgroup)));
   }
   for (const HostSampler::ForeignUse& use : sampler.foreign(kMostForeign, kLeastForeignCores)) {
     notes.push_back(fmt::format("outside of the job, {} used {:.2f} cores during the window",

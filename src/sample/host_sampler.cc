@@ -11,8 +11,8 @@ namespace eroica {
 namespace {
 
 constexpr int64_t kMs = 1'000'000;
-constexpr double kLeastS = 0.5;  // CPU time is booked in ticks: over less it says nothing
-constexpr int64_t kLongestPeriodNs = 5'000 * kMs;
+constexpr double kLeastS = 0.5;             // CPU time is booked in ticks: over less it says nothing
+constexpr int64_t kSwitchesNs = 100 * kMs;  // a ring holds 0.2 s of 20,000 switches a second
 
 std::string cgroup_of(const SystemFiles& files, pid_t pid) {
   return longest_cgroup(files.read(fmt::format("/proc/{}/cgroup", pid)));
@@ -30,7 +30,8 @@ std::vector<PlannedSource> host_sources(const SystemFiles& files, const SampledJ
   const auto add = [&](std::unique_ptr<SampleSource> source, int64_t period_ms, double share) {
     all.push_back({std::move(source), period_ms * kMs, share});
   };
-  add(training_thread_source(files, job, tree, switches, places), 10, 0.01);
+  add(training_thread_source(files, job, tree, switches, places), 10, 0.005);
+  if (switches != nullptr) all.back().longest_ns = kSwitchesNs;
   for (const std::shared_ptr<GpuFeed>& feed : gpus.counters) {
     add(gpu_source(files, job, tree, feed, places), 10, 0.03);
   }
@@ -79,7 +80,7 @@ void HostSampler::read(Due& due, int64_t unix_ns, bool last) {
   spent_ns_ += cost_ns;
   due.cost_ns = due.next_ns == 0 ? cost_ns : (3 * due.cost_ns + cost_ns) / 4;
   const auto bearable_ns = static_cast<int64_t>(static_cast<double>(due.cost_ns) / due.plan.share);
-  due.next_ns = unix_ns + std::clamp(bearable_ns, due.plan.period_ns, kLongestPeriodNs);
+  due.next_ns = unix_ns + std::clamp(bearable_ns, due.plan.period_ns, due.plan.longest_ns);
 }
 
 int64_t HostSampler::sample(int64_t unix_ns) {

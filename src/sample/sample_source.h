@@ -56,11 +56,12 @@ class SampleSource {
 };
 
 /// A source with how often it is read: every `period_ns`, or less often where it would take more than `share` of a
-/// core.
+/// core; but every `longest_ns` in any case.
 struct PlannedSource {
   std::unique_ptr<SampleSource> source;
   int64_t period_ns = 0;
   double share = 0;
+  int64_t longest_ns = 5'000'000'000;
 };
 
 /// What the sources of GPUs tell each other.

@@ -95,6 +95,8 @@ TEST_F(DcgmThatRestarts, ItsGpusAreFoundAndWatchedAgain) {
   sample_until(0.75);
   dcgm_.at(1);
   sample_until(0.25);
+  sampler_.reset();
+  ASSERT_TRUE(fine->wait_idle(kLong));
 }
 
 TEST_F(DcgmThatRefuses, IsTold) {

@@ -2,6 +2,7 @@
 // the script; times of the GPU begin at kFirstNs.
 
 #include <algorithm>
+#include <atomic>
 #include <cmath>
 #include <cstdio>
 #include <cstring>
@@ -44,7 +45,7 @@ struct Config {
   uint64_t metrics = 0;
 };
 
-int enabled = 0;
+std::atomic<int> enabled = 0;
 
 }  // namespace
 

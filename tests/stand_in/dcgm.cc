@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <atomic>
 #include <chrono>
 #include <cmath>
 #include <cstdio>
@@ -23,7 +24,7 @@ using eroica::stand_in::script;
 constexpr Status kNotConnected = -21;
 constexpr Status kTaken = -26;  // another agent's group has the name without a number
 std::map<Handle, std::vector<unsigned short>> groups;
-int watched = 0;
+std::atomic<int> watched = 0;
 Handle engines = 77;
 Handle lost = 0;
 bool is_new = false;

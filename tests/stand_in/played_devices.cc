@@ -6,8 +6,10 @@
 #include <condition_variable>
 #include <cstdlib>
 #include <fstream>
+#include <memory>
 #include <mutex>
 #include <sstream>
+#include <utility>
 
 namespace eroica::stand_in {
 namespace {
@@ -17,8 +19,9 @@ using Clock = std::chrono::steady_clock;
 constexpr int kWasHung = 999;
 
 struct State {
-  Script script;
-  Clock::time_point began;
+  // The last one is played. The others stay, since threads that were left behind may still read them.
+  std::vector<std::unique_ptr<Script>> scripts;
+  std::atomic<Script*> script = scripts.emplace_back(std::make_unique<Script>()).get();
   std::atomic<double> fixed_s = -1;
   std::mutex mutex;
   std::condition_variable released;
@@ -61,32 +64,36 @@ void read_line(const std::string& line, Script& into) {
 
 double now_s() {
   const double fixed = state().fixed_s;
-  return fixed >= 0 ? fixed : std::chrono::duration<double>(Clock::now() - state().began).count();
+  return fixed >= 0 ? fixed : std::chrono::duration<double>(Clock::now() - script().began).count();
 }
 
 bool start() {
   const char* path = std::getenv("EROICA_STAND_IN");
   std::ifstream file(path == nullptr ? "" : path);
   if (!file) return false;
+  auto next = std::make_unique<Script>();
+  next->began = Clock::now();
+  for (std::string line; std::getline(file, line);) read_line(line, *next);
   State& now = state();
-  now.script = {};
-  now.began = Clock::now();
+  const std::lock_guard lock(now.mutex);
   now.is_released = false;
-  for (std::string line; std::getline(file, line);) read_line(line, now.script);
+  now.script = next.get();
+  now.scripts.push_back(std::move(next));
   return true;
 }
 
-Script& script() { return state().script; }
+Script& script() { return *state().script; }
 
 std::optional<int> enter(const char* function) {
   State& now = state();
-  if (std::ranges::find(now.script.hanging, function) != now.script.hanging.end()) {
+  const Script& played = script();
+  if (std::ranges::find(played.hanging, function) != played.hanging.end()) {
     std::unique_lock lock(now.mutex);
     now.released.wait(lock, [&] { return now.is_released; });
     return kWasHung;  // the script may be another's by now
   }
-  const auto found = now.script.failing.find(function);
-  return found == now.script.failing.end() ? std::nullopt : std::optional(found->second);
+  const auto found = played.failing.find(function);
+  return found == played.failing.end() ? std::nullopt : std::optional(found->second);
 }
 
 std::optional<double> value(const Device& device, const std::string& key) { return value_at(device, key, now_s()); }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -34,6 +35,7 @@ struct Script {
   std::vector<Device> devices;
   std::map<std::string, int> failing;
   std::vector<std::string> hanging;
+  std::chrono::steady_clock::time_point began;
 };
 
 /// Reads the script and begins to count time. False: there is none.
