@@ -130,7 +130,7 @@ std::string Dialect::runtime(std::string_view call) const {
 Dialect draw_dialect(const JobSpec& job) {
   Random random(job.seed, "dialect");
   Dialect dialect;
-  dialect.amd = job.gpu->vendor == GpuVendor::kAmd;
+  dialect.amd = job.gpu->vendor == DeviceVendor::kAmd;
   draw_frames(dialect, job, random);
   draw_machines(dialect, job, random);
   dialect.record_shapes = random.chance(0.6);
@@ -148,7 +148,7 @@ Dialect draw_dialect(const JobSpec& job) {
 }
 
 std::string kernel_name(const GpuModel& gpu, KernelRole role, bool simt) {
-  const bool amd = gpu.vendor == GpuVendor::kAmd;
+  const bool amd = gpu.vendor == DeviceVendor::kAmd;
   switch (role) {
     case KernelRole::kGemm:
     case KernelRole::kGemmInput:

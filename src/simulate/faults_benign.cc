@@ -36,7 +36,7 @@ void longer_last_stage(const FaultScene& scene, FaultOutcome& outcome) {
 
 void two_models(const FaultScene& scene, FaultOutcome& outcome) {
   JobSpec& job = scene.plant.job;
-  const bool amd = job.gpu->vendor == GpuVendor::kAmd;
+  const bool amd = job.gpu->vendor == DeviceVendor::kAmd;
   if (amd) {
     benign(outcome);  // nothing newer that speaks the same library
     return;

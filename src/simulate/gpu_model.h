@@ -6,13 +6,13 @@
 
 namespace eroica {
 
-enum class GpuVendor : uint8_t { kNvidia, kAmd };
+enum class DeviceVendor : uint8_t { kNvidia, kAmd };
 
 /// What a kind of GPU can do. Rates are those that training reaches, not those of the data sheet.
 struct GpuModel {
   std::string_view key;
   std::string_view name;  ///< as the driver tells it
-  GpuVendor vendor = GpuVendor::kNvidia;
+  DeviceVendor vendor = DeviceVendor::kNvidia;
   int multiprocessors = 0;
   int warp = 32;
   int compute_major = 0;
