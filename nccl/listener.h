@@ -17,8 +17,8 @@ class Listener {
   Listener(const Listener&) = delete;
   Listener& operator=(const Listener&) = delete;
 
-  /// Makes the ring and the socket in the job's folder, once; false: there is no folder, or no place in it. Then there is
-  /// no recorder, nor its memory.
+  /// Makes the ring and the socket in the job's folder, once; false: there is no folder, or no place in it. Then there
+  /// is no recorder, nor its memory.
   bool open();
   /// nullptr: not opened. It stays for ever.
   [[nodiscard]] Recorder* recorder() const { return recorder_.load(std::memory_order_acquire); }

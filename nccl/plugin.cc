@@ -18,7 +18,8 @@ Listener& listener() {
   return *one;
 }
 
-/// What NCCL holds for each communicator. Late callbacks may come with ones that are closed, so they stay, 24 bytes each.
+/// What NCCL holds for each communicator. Late callbacks may come with ones that are closed, so they stay, 24 bytes
+/// each.
 struct Context {
   std::atomic<Communicator*> communicator = nullptr;
   int* mask = nullptr;
@@ -108,8 +109,8 @@ Result start(void* context, void** handle, const Event& event) {
   return kSuccess;
 }
 
-/// NCCL 2.27 tells of collectives only where it got a handle for their group. Nothing is recorded of groups: this is the
-/// handle of no event.
+/// NCCL 2.27 tells of collectives only where it got a handle for their group. Nothing is recorded of groups: this is
+/// the handle of no event.
 Result start_group(void** handle) {
   const Recorder* recorder = listener().recorder();
   *handle = recorder != nullptr && recorder->recording() ? Recorder::no_event() : nullptr;
@@ -164,17 +165,11 @@ __attribute__((destructor)) void remove_files() { listener().close(); }
 
 extern "C" {
 __attribute__((visibility("default"))) extern const eroica::nccl::ProfilerV4 ncclProfiler_v4;
-const eroica::nccl::ProfilerV4 ncclProfiler_v4 = {"eroica",
-                                                  eroica::nccl::init_v4,
-                                                  eroica::nccl::start_event<eroica::nccl::EventV4>,
-                                                  eroica::nccl::stop,
-                                                  eroica::nccl::record_state,
-                                                  eroica::nccl::leave};
+const eroica::nccl::ProfilerV4 ncclProfiler_v4 = {
+    "eroica",           eroica::nccl::init_v4,      eroica::nccl::start_event<eroica::nccl::EventV4>,
+    eroica::nccl::stop, eroica::nccl::record_state, eroica::nccl::leave};
 __attribute__((visibility("default"))) extern const eroica::nccl::ProfilerV5 ncclProfiler_v5;
-const eroica::nccl::ProfilerV5 ncclProfiler_v5 = {"eroica",
-                                                  eroica::nccl::init_v5,
-                                                  eroica::nccl::start_event<eroica::nccl::EventV5>,
-                                                  eroica::nccl::stop,
-                                                  eroica::nccl::record_state,
-                                                  eroica::nccl::leave};
+const eroica::nccl::ProfilerV5 ncclProfiler_v5 = {
+    "eroica",           eroica::nccl::init_v5,      eroica::nccl::start_event<eroica::nccl::EventV5>,
+    eroica::nccl::stop, eroica::nccl::record_state, eroica::nccl::leave};
 }

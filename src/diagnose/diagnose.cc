@@ -17,7 +17,8 @@
 namespace eroica {
 namespace {
 
-constexpr double kLeastHint = 0.15;
+constexpr double kLeastHint = 0.15;  ///< by the weight of its evidence
+constexpr double kLeastTold = 0.05;  ///< by what such hints have turned out to be
 constexpr size_t kMostHints = 8;
 
 // What the claims cost together and each for itself, in ms a step.
@@ -134,6 +135,7 @@ Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span
                    [](const Diagnosis& a, const Diagnosis& b) { return a.lost_ms_per_step > b.lost_ms_per_step; });
   for (const Selected& hint : hints) {
     Diagnosis diagnosis = describe(hint, rejections, facts);
+    if (diagnosis.confidence < kLeastTold) continue;
     diagnosis.marginal_ms_per_step =
         now.model.lost_ms(hint.match.candidate.saved) + hint.match.candidate.communication_saved * job.step_ms;
     diagnosis.lost_ms_per_step = diagnosis.marginal_ms_per_step;
