@@ -1,6 +1,6 @@
 # fish completion for eroica. Put it into ~/.config/fish/completions.
 
-set -l commands analyze summarize export rules policy run agent env status trigger doctor simulate version
+set -l commands analyze summarize export rules policy run agent env status trigger doctor simulate serve token jobs incidents show changes feedback report version
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a analyze -d "Show where the time goes"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a summarize -d "Reduce each trace to a small pattern file"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a export -d "Write a merged trace for a trace viewer"
@@ -14,6 +14,14 @@ complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a status -
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a trigger -d "Profile a live job now"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a doctor -d "Say what works here"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a simulate -d "Write a bundle of a synthetic job"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a serve -d "Keep the incidents of many hosts"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a token -d "Say who may ask the server"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a jobs -d "List a server's jobs"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a incidents -d "List a server's incidents"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a show -d "All about an incident"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a changes -d "List changes, or tell of one"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a feedback -d "Say whether a diagnosis was right"
+complete -c eroica -n "not __fish_seen_subcommand_from $commands" -f -a report -d "What happened over a period"
 complete -c eroica -n "not __fish_seen_subcommand_from $commands" -s V -l version -d "Print the version"
 complete -c eroica -s h -l help -d "Say how it is used"
 
@@ -39,7 +47,7 @@ complete -c eroica -n "__fish_seen_subcommand_from rules" -l rules -r -a "(__fis
 complete -c eroica -n "__fish_seen_subcommand_from policy" -a "show check replay" -d "What to do with it"
 complete -c eroica -n "__fish_seen_subcommand_from policy" -l policy -r -a "default eroica" -d "Policy to try"
 complete -c eroica -n "__fish_seen_subcommand_from policy" -l against -r -a "default eroica" -d "Policy to compare with"
-complete -c eroica -n "__fish_seen_subcommand_from rules policy status trigger doctor" -l format -x -a "text json" -d "Form of the answer"
+complete -c eroica -n "__fish_seen_subcommand_from rules policy status trigger doctor token jobs incidents show changes feedback report" -l format -x -a "text json" -d "Form of the answer"
 
 complete -c eroica -n "__fish_seen_subcommand_from simulate" -l seed -x -d "Draws everything that is not given"
 complete -c eroica -n "__fish_seen_subcommand_from simulate" -l fault -x -d "A fault of the job"
@@ -71,3 +79,24 @@ complete -c eroica -n "__fish_seen_subcommand_from env" -l format -x -a "sh plai
 complete -c eroica -n "__fish_seen_subcommand_from trigger" -l reason -x -d "Why"
 complete -c eroica -n "__fish_seen_subcommand_from trigger" -l wait -d "Print what was found"
 complete -c eroica -n "__fish_seen_subcommand_from doctor" -l python -r -d "The Python of the jobs"
+
+complete -c eroica -n "__fish_seen_subcommand_from run agent jobs incidents show changes feedback report" -l server -x -d "The server, http://HOST:PORT"
+complete -c eroica -n "__fish_seen_subcommand_from run agent jobs incidents show changes feedback report" -l token -x -d "The token that it knows"
+complete -c eroica -n "__fish_seen_subcommand_from run agent jobs incidents show changes feedback report" -l token-file -r -d "The file that the token stands in"
+complete -c eroica -n "__fish_seen_subcommand_from serve" -l listen -x -d "Where to listen"
+complete -c eroica -n "__fish_seen_subcommand_from serve token" -l store -r -d "The server's file"
+complete -c eroica -n "__fish_seen_subcommand_from serve" -l keep-days -x -d "Forget what is older"
+complete -c eroica -n "__fish_seen_subcommand_from serve" -l keep-gib -x -d "Forget the oldest beyond this size"
+complete -c eroica -n "__fish_seen_subcommand_from token" -l role -x -a "agent viewer operator admin" -d "What it allows"
+complete -c eroica -n "__fish_seen_subcommand_from token" -l tenant -x -d "Whose jobs it sees"
+complete -c eroica -n "__fish_seen_subcommand_from token changes report" -l days -x -d "How long, or how far back"
+complete -c eroica -n "__fish_seen_subcommand_from token" -f -a "add list remove" -d "What to do"
+complete -c eroica -n "__fish_seen_subcommand_from incidents changes" -l job -x -d "Of this one only"
+complete -c eroica -n "__fish_seen_subcommand_from incidents" -l all -d "Closed ones too"
+complete -c eroica -n "__fish_seen_subcommand_from changes" -l add -x -d "What was changed"
+complete -c eroica -n "__fish_seen_subcommand_from changes" -l who -x -d "Who changed it"
+complete -c eroica -n "__fish_seen_subcommand_from changes" -l url -x -d "Of a ticket or a commit"
+complete -c eroica -n "__fish_seen_subcommand_from changes" -l against -x -d "The incident that it was done against"
+complete -c eroica -n "__fish_seen_subcommand_from feedback" -l cause -x -d "What it was"
+complete -c eroica -n "__fish_seen_subcommand_from feedback" -l text -x -d "For people"
+complete -c eroica -n "__fish_seen_subcommand_from report" -l csv -d "As a table"
