@@ -25,10 +25,10 @@ _eroica() {
       mapfile -t COMPREPLY < <(compgen -W "$(eroica simulate --list-faults 2>/dev/null | awk '{ print $1 }')" -- "$cur")
       return ;;
     --keep | --probe) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
-    --window | --job | --reason | --listen | --keep-days | --keep-gib | --server | --token | --tenant | --days) return ;;
+    --window | --job | --reason | --listen | --keep-days | --keep-gib | --webhook | --alertmanager | --server | --token | --tenant | --days) return ;;
     --add | --who | --url | --cause | --text) return ;;
     --role) mapfile -t COMPREPLY < <(compgen -W "agent viewer operator admin" -- "$cur"); return ;;
-    --store | --token-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
+    --store | --token-file | --webhook-secret-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     --out) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
     --seed | --strength | --ranks | --layout | --steps | --drop-signal | --drop-rank) return ;;
     --method)
@@ -68,7 +68,7 @@ _eroica() {
     env) options="--help --job --watch-only --probe --format" ;;
     status) options="--help --format" ;;
     trigger) options="--help --window --reason --wait --format" ;;
-    serve) options="--help --listen --store --keep-days --keep-gib" ;;
+    serve) options="--help --listen --store --keep-days --keep-gib --webhook --webhook-secret-file --alertmanager" ;;
     token) options="--help --store --role --tenant --days --format" ;;
     jobs) options="--help --format --server --token --token-file" ;;
     incidents) options="--help --format --job --all --server --token --token-file" ;;

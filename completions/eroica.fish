@@ -100,3 +100,6 @@ complete -c eroica -n "__fish_seen_subcommand_from changes" -l against -x -d "Th
 complete -c eroica -n "__fish_seen_subcommand_from feedback" -l cause -x -d "What it was"
 complete -c eroica -n "__fish_seen_subcommand_from feedback" -l text -x -d "For people"
 complete -c eroica -n "__fish_seen_subcommand_from report" -l csv -d "As a table"
+complete -c eroica -n "__fish_seen_subcommand_from serve" -l webhook -x -d "Send what happens there"
+complete -c eroica -n "__fish_seen_subcommand_from serve" -l webhook-secret-file -r -d "Sign with what stands in this file"
+complete -c eroica -n "__fish_seen_subcommand_from serve" -l alertmanager -x -d "Keep this one told of open incidents"

@@ -130,6 +130,9 @@ _eroica() {
         '--store[the file that all is kept in]:file:_files' \
         '--keep-days[forget what is older]:number' \
         '--keep-gib[forget the oldest beyond this size]:number' \
+        '*--webhook[send what happens there]:address' \
+        '--webhook-secret-file[sign with what stands in this file]:file:_files' \
+        '--alertmanager[keep this one told]:address' \
         '*:name'
       ;;
     token)

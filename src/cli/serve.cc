@@ -25,8 +25,10 @@
 #include "cli/policy_replay.h"
 #include "cli/signal_set.h"
 #include "cli/step_records_file.h"
+#include "cli/text_file.h"
 #include "store/store.h"
 #include "web/api.h"
+#include "web/courier.h"
 #include "web/http_server.h"
 #include "web/service.h"
 
@@ -102,6 +104,24 @@ PolicyTools policy_tools() {
   return tools;
 }
 
+CLI::Validator http_address() {
+  const auto check = [](const std::string& url) -> std::string {
+    const Result<TargetUrl> parsed = parse_target_url(url);
+    return parsed ? "" : parsed.error().message;
+  };
+  return {check, ""};
+}
+
+/// What stands in the first line of a file.
+Result<std::string> secret_in(const std::string& path) {
+  if (path.empty()) return std::string();
+  const Result<std::string> text = read_text_file(path);
+  if (!text) return text.error();
+  std::string secret = text->substr(0, text->find_first_of("\r\n"));
+  if (secret.empty()) return Error{Error::Kind::kInvalid, path + ": there is no secret in it"};
+  return secret;
+}
+
 void until_signalled(Service& service) {
   const sigset_t signals = signal_set({SIGTERM, SIGINT});
   while (true) {
@@ -137,6 +157,18 @@ CLI::App* add_serve(CLI::App& app, ServeOptions& options) {
   command->add_option("--keep-gib", options.keep_gib, "Forget the oldest diagnoses beyond this size; default: 4")
       ->type_name("N")
       ->check(CLI::Range(0.001, 65536.0));
+  command
+      ->add_option("--webhook", options.webhooks,
+                   "Send what happens to incidents to this http:// address; may be repeated")
+      ->type_name("URL")
+      ->allow_extra_args(false)
+      ->check(http_address());
+  command
+      ->add_option("--webhook-secret-file", options.webhook_secret_file, "Sign webhooks with what stands in this file")
+      ->type_name("FILE");
+  command->add_option("--alertmanager", options.alertmanager, "Keep this Alertmanager told of open incidents")
+      ->type_name("URL")
+      ->check(http_address());
   command->footer(kExamples);
   return command;
 }
@@ -148,6 +180,11 @@ int run_serve(const ServeOptions& options, Log& log) {
     return kExitUsage;
   }
   const std::string path = options.store.empty() ? default_store() : options.store;
+  const Result<std::string> secret = secret_in(options.webhook_secret_file);
+  if (!secret) {
+    log.error(secret.error().message);
+    return kExitUsage;
+  }
   make_folder_of(path);
   const Result<int> lock = lock_store(path);
   if (!lock) {
@@ -162,6 +199,7 @@ int run_serve(const ServeOptions& options, Log& log) {
   ServiceOptions service_options;
   service_options.retention.most_age_ns = static_cast<int64_t>(options.keep_days * static_cast<double>(kDayNs));
   service_options.retention.most_bytes = static_cast<int64_t>(options.keep_gib * 1073741824.0);
+  service_options.webhooks = options.webhooks;
   HttpServer* server = nullptr;
   Result<std::unique_ptr<Service>> service =
       Service::make(std::move(*store), service_options, unix_ns, [&server](const ServiceEvent& event) {
@@ -196,7 +234,13 @@ int run_serve(const ServeOptions& options, Log& log) {
   say(fmt::format("serving http://{}{}{}:{}, kept in {}", is_v6 ? "[" : "", endpoint->address, is_v6 ? "]" : "",
                   server->port(), path));
   if (!(*service)->has_tokens()) say("there are no tokens: everybody on this machine may read and change everything");
+  CourierOptions courier_options;
+  courier_options.secret = *secret;
+  courier_options.alertmanager = options.alertmanager;
+  Courier courier(**service, std::move(courier_options), http_call, say);
+  courier.start();
   until_signalled(**service);
+  courier.stop();
   server->stop();
   close(*lock);
   return 0;

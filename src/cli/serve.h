@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
 
 namespace CLI {
 class App;
@@ -16,6 +17,9 @@ struct ServeOptions {
   std::string store;  ///< file; empty: eroica.db in the folder for the user's data
   double keep_days = 90;
   double keep_gib = 4;
+  std::vector<std::string> webhooks;
+  std::string webhook_secret_file;
+  std::string alertmanager;
 };
 
 /// Declares `eroica serve`.

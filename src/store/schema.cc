@@ -50,6 +50,12 @@ CREATE TABLE audit (
   id INTEGER PRIMARY KEY, unix_ns INTEGER NOT NULL, tenant TEXT NOT NULL, who TEXT NOT NULL, role TEXT NOT NULL,
   peer TEXT NOT NULL, deed TEXT NOT NULL, status INTEGER NOT NULL) STRICT;
 )sql",
+    R"sql(
+CREATE TABLE delivery (
+  id INTEGER PRIMARY KEY AUTOINCREMENT, target TEXT NOT NULL, unix_ns INTEGER NOT NULL, body TEXT NOT NULL,
+  attempts INTEGER NOT NULL, next_unix_ns INTEGER NOT NULL) STRICT;
+CREATE INDEX delivery_due ON delivery (next_unix_ns);
+)sql",
 };
 
 int64_t version_of(Database& database) {

@@ -176,6 +176,15 @@ Status Store::write(const StoreBatch& batch) {
         .bind(mark.unix_ns)
         .step();
   }
+  for (const StoredDelivery& one : batch.deliveries) {
+    Statement(*database_, "INSERT INTO delivery (target, unix_ns, body, attempts, next_unix_ns) VALUES (?, ?, ?, ?, ?)")
+        .bind(one.target)
+        .bind(one.unix_ns)
+        .bind(one.body)
+        .bind(one.attempts)
+        .bind(one.next_unix_ns)
+        .step();
+  }
   return transaction.commit();
 }
 
@@ -381,6 +390,40 @@ Status Store::set_policy(const std::string& tenant, const StoredPolicy& policy) 
       .bind(policy.unix_ns)
       .step();
   return transaction.commit();
+}
+
+Result<std::vector<StoredDelivery>> Store::due_deliveries(int64_t now_unix_ns, int64_t most) {
+  std::vector<StoredDelivery> due;
+  Statement row(*database_,
+                "SELECT id, target, unix_ns, body, attempts, next_unix_ns FROM delivery "
+                "WHERE next_unix_ns <= ? ORDER BY id LIMIT ?");
+  row.bind(now_unix_ns).bind(most);
+  while (row.step()) {
+    due.push_back({row.integer(0), row.text(1), row.integer(2), row.text(3), row.integer(4), row.integer(5)});
+  }
+  return checked(*database_, std::move(due));
+}
+
+Status Store::remove_delivery(int64_t id) {
+  Transaction transaction(*database_);
+  Statement(*database_, "DELETE FROM delivery WHERE id = ?").bind(id).step();
+  return transaction.commit();
+}
+
+Status Store::put_off(int64_t id, int64_t attempts, int64_t next_unix_ns) {
+  Transaction transaction(*database_);
+  Statement(*database_, "UPDATE delivery SET attempts = ?, next_unix_ns = ? WHERE id = ?")
+      .bind(attempts)
+      .bind(next_unix_ns)
+      .bind(id)
+      .step();
+  return transaction.commit();
+}
+
+Result<int64_t> Store::count_deliveries() {
+  Statement row(*database_, "SELECT count(*) FROM delivery");
+  const int64_t count = row.step() ? row.integer(0) : 0;
+  return checked(*database_, count);
 }
 
 Result<int64_t> Store::bytes() {

@@ -67,13 +67,23 @@ struct StoredPolicy {
   int64_t unix_ns = 0;
 };
 
+/// Something that is to be sent to a webhook, until it is accepted.
+struct StoredDelivery {
+  int64_t id = 0;
+  std::string target;
+  int64_t unix_ns = 0;
+  std::string body;
+  int64_t attempts = 0;      ///< that failed
+  int64_t next_unix_ns = 0;  ///< not before
+};
+
 /// What is written together: all of it or nothing.
 struct StoreBatch {
   std::vector<StoredJob> jobs;
   std::vector<Incident> incidents;
   std::vector<StoredDocument> documents;  ///< with their ids, from next_document() on
   std::vector<SenderMark> senders;
-  [[nodiscard]] bool empty() const { return jobs.empty() && incidents.empty() && documents.empty() && senders.empty(); }
+  std::vector<StoredDelivery> deliveries;  ///< without ids
 };
 
 struct IncidentFilter {
@@ -140,6 +150,12 @@ class Store {
 
   Result<std::optional<StoredPolicy>> policy(const std::string& tenant);
   Status set_policy(const std::string& tenant, const StoredPolicy& policy);
+
+  /// The oldest first.
+  Result<std::vector<StoredDelivery>> due_deliveries(int64_t now_unix_ns, int64_t most);
+  Status remove_delivery(int64_t id);
+  Status put_off(int64_t id, int64_t attempts, int64_t next_unix_ns);
+  Result<int64_t> count_deliveries();
 
   /// Forgets what is too old, and of what is left the oldest documents, then the oldest closed incidents, until the
   /// file is small enough; a bit of it each time, since others wait. Gives how many rows went; more than 0: call again.

@@ -35,6 +35,7 @@ class Exchange {
     request_.set(http::field::connection, "close");
     if (!call_.token.empty()) request_.set(http::field::authorization, "Bearer " + call_.token);
     if (!call_.body.empty()) request_.set(http::field::content_type, "application/json");
+    for (const auto& [name, value] : call_.headers) request_.set(name, value);
     request_.body() = call_.body;
     request_.prepare_payload();
     parser_.body_limit(call_.most_answer_bytes);
@@ -111,6 +112,18 @@ Result<ServerUrl> parse_server_url(std::string_view url) {
   };
   if (server.host.empty() || !std::ranges::all_of(server.host, plain)) return wrong("no host");
   return server;
+}
+
+Result<TargetUrl> parse_target_url(std::string_view url) {
+  const size_t scheme = url.find("://");
+  const size_t slash = scheme == std::string_view::npos ? scheme : url.find('/', scheme + 3);
+  const Result<ServerUrl> server = parse_server_url(url.substr(0, slash));
+  if (!server) return server.error();
+  TargetUrl parsed{*server, "/"};
+  if (slash != std::string_view::npos) parsed.target = std::string(url.substr(slash));
+  const auto plain = [](unsigned char c) { return c > ' ' && c < 0x7f && c != '#'; };
+  if (std::ranges::all_of(parsed.target, plain)) return parsed;
+  return Error{Error::Kind::kInvalid, fmt::format("{}: its path has characters that must be encoded", url)};
 }
 
 Result<HttpAnswer> http_call(const ServerUrl& server, const HttpCall& call) { return Exchange(server, call).run(); }

@@ -114,6 +114,8 @@ std::string prometheus_text(std::span<const JobRecord> jobs, const PeriodReport&
   out.value(static_cast<double>(health.observations));
   out.family("eroica_batches_refused_total", "Batches that could not be written.", "counter");
   out.value(static_cast<double>(health.refused));
+  out.family("eroica_deliveries_waiting", "Events that no webhook has taken yet.");
+  out.value(static_cast<double>(health.deliveries));
   out.family("eroica_store_bytes", "Size of the store.");
   out.value(static_cast<double>(health.store_bytes));
   out.family("eroica_store_writable", "0 while nothing can be written.");

@@ -20,6 +20,15 @@ constexpr size_t kMostSenders = 100'000;
 constexpr int64_t kMostListedRows = 1000;
 constexpr int64_t kMostReported = 100'000;
 
+constexpr int64_t kLeastPauseNs = 5'000'000'000;
+constexpr int64_t kMostPauseNs = 1'800'000'000'000;
+
+nlohmann::ordered_json event_json(const IncidentEvent& event) {
+  nlohmann::ordered_json json = {{"event", incident_event_name(event.kind)}};
+  json["incident"] = summary_json(event.incident);
+  return json;
+}
+
 bool is_status(const Observation& one) { return std::holds_alternative<StatusTold>(one.what); }
 
 Error no_such(std::string what) { return {Error::Kind::kNotFound, std::move(what)}; }
@@ -28,11 +37,15 @@ Error no_such(std::string what) { return {Error::Kind::kNotFound, std::move(what
 
 Service::Service(std::unique_ptr<Store> store, ServiceOptions options, std::function<int64_t()> clock,
                  Listener listener)
-    : store_(std::move(store)), options_(options), clock_(std::move(clock)), listener_(std::move(listener)) {}
+    : store_(std::move(store)),
+      options_(std::move(options)),
+      clock_(std::move(clock)),
+      listener_(std::move(listener)) {}
 
 Result<std::unique_ptr<Service>> Service::make(std::unique_ptr<Store> store, ServiceOptions options,
                                                std::function<int64_t()> clock, Listener listener) {
-  std::unique_ptr<Service> service(new Service(std::move(store), options, std::move(clock), std::move(listener)));
+  std::unique_ptr<Service> service(
+      new Service(std::move(store), std::move(options), std::move(clock), std::move(listener)));
   if (Status loaded = service->load(); !loaded) return loaded.error();
   return service;
 }
@@ -80,14 +93,22 @@ Status Service::wrote(Status status) {
 
 void Service::announce(const JobRecord& job, const std::vector<IncidentEvent>& events) {
   for (const IncidentEvent& event : events) {
-    nlohmann::ordered_json json = {{"event", incident_event_name(event.kind)}};
-    json["incident"] = summary_json(event.incident);
-    listener_({job.tenant, "incident", text_of(json)});
+    listener_({job.tenant, "incident", text_of(event_json(event))});
   }
   int64_t& announced_ns = announced_ns_[{job.tenant, job.job}];
   if (events.empty() && clock_() - announced_ns < kAnnounceEveryNs) return;
   announced_ns = clock_();
   listener_({job.tenant, "job", text_of(to_json(job, announced_ns, options_.life, false))});
+}
+
+void Service::add_deliveries(const std::vector<IncidentEvent>& events, StoreBatch& writes) {
+  for (const IncidentEvent& event : events) {
+    for (const std::string& target : options_.webhooks) {
+      nlohmann::ordered_json json = {{"schema", "eroica.event/1"}};
+      json.update(event_json(event));
+      writes.deliveries.push_back({0, target, clock_(), text_of(json), 0, clock_()});
+    }
+  }
 }
 
 Result<Service::Taken> Service::take(const std::string& tenant, const ObservationBatch& batch) {
@@ -148,6 +169,7 @@ Result<Service::Taken> Service::take(const std::string& tenant, const Observatio
       writes.jobs.push_back({key.first, key.second, job.first_unix_ns, job.last_unix_ns, ranks_of(job)});
     }
     for (auto& [id, incident] : incidents) writes.incidents.push_back(std::move(incident));
+    for (const auto& [key, told] : events) add_deliveries(told, writes);
     writes.senders.push_back({tenant, batch.sender, taken.acknowledged, now_ns});
     if (Status status = wrote(store_->write(writes)); !status) {
       ++refused_;
@@ -202,6 +224,7 @@ void Service::tick() {
     if (events.empty()) continue;
     StoreBatch writes;
     writes.incidents.push_back(*after.incident);
+    add_deliveries(events, writes);
     if (!wrote(store_->write(writes))) break;  // the next tick tries again
     announce(after, events);
     job = std::move(after);
@@ -432,6 +455,39 @@ bool Service::has_tokens() {
   return !tokens_.empty();
 }
 
+std::vector<StoredDelivery> Service::due_deliveries(size_t most) {
+  const std::lock_guard lock(mutex_);
+  Result<std::vector<StoredDelivery>> due = store_->due_deliveries(clock_(), static_cast<int64_t>(most));
+  return due ? std::move(*due) : std::vector<StoredDelivery>();
+}
+
+void Service::delivered(const StoredDelivery& delivery) {
+  const std::lock_guard lock(mutex_);
+  (void)wrote(store_->remove_delivery(delivery.id));  // else it is sent again, with the same id
+}
+
+void Service::put_off(const StoredDelivery& delivery) {
+  const std::lock_guard lock(mutex_);
+  const int64_t now_ns = clock_();
+  if (now_ns - delivery.unix_ns >= options_.most_delivery_ns) {
+    (void)wrote(store_->remove_delivery(delivery.id));
+    return;
+  }
+  const int64_t pause_ns = std::min(kMostPauseNs, kLeastPauseNs << std::min<int64_t>(delivery.attempts, 10));
+  (void)wrote(store_->put_off(delivery.id, delivery.attempts + 1, now_ns + pause_ns));
+}
+
+std::vector<Incident> Service::alerting(int64_t closed_within_ns) {
+  const std::lock_guard lock(mutex_);
+  std::vector<Incident> found;
+  for (const auto& [key, job] : jobs_) {
+    if (!job.incident) continue;
+    const bool open = job.incident->state != IncidentState::kClosed;
+    if (open || clock_() - job.incident->closed_unix_ns <= closed_within_ns) found.push_back(*job.incident);
+  }
+  return found;
+}
+
 ServiceHealth Service::health() {
   const std::lock_guard lock(mutex_);
   ServiceHealth health;
@@ -442,6 +498,7 @@ ServiceHealth Service::health() {
   } else if (health.problem.empty()) {
     health.problem = bytes.error().message;
   }
+  if (const Result<int64_t> deliveries = store_->count_deliveries()) health.deliveries = *deliveries;
   health.jobs = jobs_.size();
   health.open_incidents = static_cast<size_t>(std::ranges::count_if(jobs_, [](const auto& item) {
     return item.second.incident && item.second.incident->state != IncidentState::kClosed;

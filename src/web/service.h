@@ -21,6 +21,8 @@
 namespace eroica {
 
 struct ServiceOptions {
+  std::vector<std::string> webhooks{};            ///< http://… that each event of an incident is sent to
+  int64_t most_delivery_ns = 86'400'000'000'000;  ///< what no webhook took for so long is given up
   LifePolicy life;
   Retention retention;
   size_t most_jobs = 10'000;                      ///< that are kept in memory; of all tenants
@@ -64,6 +66,7 @@ struct ServiceHealth {
   size_t open_incidents = 0;
   uint64_t observations = 0;  ///< taken since it started
   uint64_t refused = 0;       ///< batches that could not be written
+  int64_t deliveries = 0;     ///< that wait for their webhooks
 };
 
 /// The coordinator of a cluster: takes what watchers tell, keeps it, and answers. Whatever it has acknowledged is in
@@ -114,6 +117,13 @@ class Service {
   std::optional<Caller> caller_of(const std::string& token);
   bool has_tokens();
 
+  /// What is to be sent to webhooks now, the oldest first. Each is delivered() or put_off() for longer and longer.
+  std::vector<StoredDelivery> due_deliveries(size_t most);
+  void delivered(const StoredDelivery& delivery);
+  void put_off(const StoredDelivery& delivery);
+  /// Incidents that are not closed, or were not so long ago.
+  std::vector<Incident> alerting(int64_t closed_within_ns);
+
   ServiceHealth health();
   [[nodiscard]] int64_t now() const { return clock_(); }
   [[nodiscard]] const LifePolicy& life() const { return options_.life; }
@@ -127,6 +137,7 @@ class Service {
   void announce(const JobRecord& job, const std::vector<IncidentEvent>& events);
   void note_orders(const std::string& tenant, const ObservationBatch& batch);
   Status read_tokens();
+  void add_deliveries(const std::vector<IncidentEvent>& events, StoreBatch& writes);
 
   struct Sender {
     int64_t number = 0;

@@ -1,14 +1,19 @@
 """`eroica serve` as people and machines meet it: a real server, over real connections."""
 
 import contextlib
+import hashlib
+import hmac
 import http.client
+import http.server
 import json
 import os
+import queue
 import random
 import re
 import signal
 import socket
 import subprocess
+import threading
 import time
 import urllib.parse
 from pathlib import Path
@@ -441,3 +446,76 @@ def test_commands_say_why_they_cannot(serve):
     nowhere = subprocess.run([EROICA, "jobs"], env={k: v for k, v in os.environ.items() if k != "EROICA_SERVER"},
                              capture_output=True, text=True)
     assert nowhere.returncode == 64 and "--server" in nowhere.stderr
+
+
+# -- told to others
+
+
+class Receiver(http.server.BaseHTTPRequestHandler):
+    def do_POST(self):
+        body = self.rfile.read(int(self.headers["Content-Length"]))
+        self.server.got.put((self.path, dict(self.headers), body))
+        self.send_response(self.server.answer)
+        self.end_headers()
+
+    def log_message(self, *_):
+        pass
+
+
+@pytest.fixture
+def receiver():
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Receiver)
+    server.got = queue.Queue()
+    server.answer = 200
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
+def test_webhooks_are_signed_and_alerts_are_raised(serve, receiver, tmp_path):
+    (tmp_path / "secret").write_text("key\n")
+    url = f"http://127.0.0.1:{receiver.server_port}"
+    server = serve("--webhook", url + "/hook", "--webhook-secret-file", str(tmp_path / "secret"), "--alertmanager", url)
+    tell(server, status("healthy"), SLOW)
+    got = dict()
+    while not {"/hook", "/api/v2/alerts"} <= got.keys():
+        path, headers, body = receiver.got.get(timeout=DEADLINE_S)
+        got[path] = headers, body
+    headers, body = got["/hook"]
+    moment, signature = re.fullmatch(r"t=(\d+),v1=(\w+)", headers["Eroica-Signature"]).groups()
+    assert signature == hmac.new(b"key", moment.encode() + b"." + body, hashlib.sha256).hexdigest()
+    event = json.loads(body)
+    assert (event["schema"], event["event"]) == ("eroica.event/1", "opened")
+    schema = {"$ref": "#/components/schemas/IncidentSummary", "components": OPENAPI["components"]}
+    jsonschema.Draft202012Validator(schema).validate(event["incident"])
+    (alert,) = json.loads(got["/api/v2/alerts"][1])
+    assert alert["labels"] == {"alertname": "EroicaIncident", "tenant": "", "job": "job7", "incident": "1"}
+    assert server.stop() == 0
+
+
+def test_a_webhook_that_was_down_is_told_by_the_next_server(serve, receiver):
+    receiver.answer = 500
+    options = ("--webhook", f"http://127.0.0.1:{receiver.server_port}/")
+    server = serve(*options)
+    tell(server, status("healthy"), SLOW)
+    first = receiver.got.get(timeout=DEADLINE_S)
+    server.kill()
+    receiver.answer = 200
+    serve(*options)
+    second = receiver.got.get(timeout=DEADLINE_S)
+    assert (second[1]["Eroica-Delivery"], second[2]) == (first[1]["Eroica-Delivery"], first[2])
+
+
+def test_the_dashboard_shows_what_is_measured(serve):
+    server = serve()
+    tell(server, status("healthy"), {"kind": "window", "id": "w1", "ranks": 8}, SLOW, DIAGNOSIS)
+    measured = set(re.findall(r"^# TYPE (\w+) ", server.ask("GET", "/metrics")[1], re.MULTILINE))
+    dashboard = json.loads((ROOT / "deploy/grafana/eroica.json").read_text())
+    shown = set()
+    for panel in dashboard["panels"]:
+        for target in panel.get("targets", []):
+            shown |= set(re.findall(r"eroica_\w+", target["expr"]))
+    assert shown and shown <= measured, shown - measured
