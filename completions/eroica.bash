@@ -4,7 +4,7 @@ _eroica() {
   local cur=${COMP_WORDS[COMP_CWORD]} prev=${COMP_WORDS[COMP_CWORD - 1]} command=${COMP_WORDS[1]}
   COMPREPLY=()
   if [ "$COMP_CWORD" -eq 1 ]; then
-    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export rules policy run agent env status trigger doctor simulate version --help --version" -- "$cur")
+    mapfile -t COMPREPLY < <(compgen -W "analyze summarize export rules policy run agent env status trigger doctor simulate serve token jobs incidents show changes feedback report version --help --version" -- "$cur")
     return
   fi
   case $prev in
@@ -25,7 +25,10 @@ _eroica() {
       mapfile -t COMPREPLY < <(compgen -W "$(eroica simulate --list-faults 2>/dev/null | awk '{ print $1 }')" -- "$cur")
       return ;;
     --keep | --probe) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
-    --window | --job | --reason) return ;;
+    --window | --job | --reason | --listen | --keep-days | --keep-gib | --webhook | --alertmanager | --server | --token | --tenant | --days) return ;;
+    --add | --who | --url | --cause | --text) return ;;
+    --role) mapfile -t COMPREPLY < <(compgen -W "agent viewer operator admin" -- "$cur"); return ;;
+    --store | --token-file | --webhook-secret-file) mapfile -t COMPREPLY < <(compgen -f -- "$cur"); return ;;
     --out) mapfile -t COMPREPLY < <(compgen -d -- "$cur"); return ;;
     --seed | --strength | --ranks | --layout | --steps | --drop-signal | --drop-rank) return ;;
     --method)
@@ -49,6 +52,10 @@ _eroica() {
     mapfile -t COMPREPLY < <(compgen -W "show check replay --help" -- "$cur")
     return
   fi
+  if [ "$command" = token ] && [ "$COMP_CWORD" -eq 2 ]; then
+    mapfile -t COMPREPLY < <(compgen -W "add list remove --help" -- "$cur")
+    return
+  fi
   local options="--help --rank-from --jobs --quiet --verbose --output"
   case $command in
     analyze) options="$options --step-marker --format --color --rank --function --top --rules --baseline --method" ;;
@@ -56,11 +63,19 @@ _eroica() {
     export) options="$options --perfetto --rank --from --to" ;;
     rules) options="--help --format --rules" ;;
     policy) options="--help --format --policy --against" ;;
-    run) options="--help --policy --watch-only --window --json --keep --job --probe" ;;
-    agent) options="--help --policy --watch-only --window --json --keep" ;;
+    run) options="--help --policy --watch-only --window --json --keep --job --probe --server --token --token-file" ;;
+    agent) options="--help --policy --watch-only --window --json --keep --server --token --token-file" ;;
     env) options="--help --job --watch-only --probe --format" ;;
     status) options="--help --format" ;;
     trigger) options="--help --window --reason --wait --format" ;;
+    serve) options="--help --listen --store --keep-days --keep-gib --webhook --webhook-secret-file --alertmanager" ;;
+    token) options="--help --store --role --tenant --days --format" ;;
+    jobs) options="--help --format --server --token --token-file" ;;
+    incidents) options="--help --format --job --all --server --token --token-file" ;;
+    show) options="--help --format --server --token --token-file" ;;
+    changes) options="--help --format --add --who --job --url --against --days --server --token --token-file" ;;
+    feedback) options="--help --format --cause --text --server --token --token-file" ;;
+    report) options="--help --format --days --csv --server --token --token-file" ;;
     doctor) options="--help --python --format --probe" ;;
     simulate)
       options="--help --seed --fault --strength --ranks --layout --steps --out --format --drop-signal --drop-rank"

@@ -14,6 +14,14 @@ _eroica() {
     'env:print the environment of a job that eroica agent is to watch'
     'status:say how the live jobs on this host stand'
     'trigger:profile a live job now'
+    'serve:keep the incidents of many hosts and answer over HTTP'
+    'token:say who may ask eroica serve'
+    'jobs:list the jobs that a server knows'
+    'incidents:list the incidents that a server knows'
+    'show:all that a server knows about an incident'
+    'changes:list changes, or tell a server of one'
+    'feedback:say whether a diagnosis was right'
+    'report:what happened over a period'
     'doctor:say what works here and what not'
     'simulate:write a bundle of a synthetic job'
     'version:print the version'
@@ -67,6 +75,9 @@ _eroica() {
       ;;
     run)
       _arguments \
+        '--server[the server]:address' \
+        '--token[the token that it knows]:token' \
+        '--token-file[the file that the token stands in]:file:_files' \
         '(-h --help)'{-h,--help}'[say how it is used]' \
         '--policy[when to speak up and to profile]:policy:_files' \
         '--watch-only[never profile]' \
@@ -79,6 +90,9 @@ _eroica() {
       ;;
     agent)
       _arguments \
+        '--server[the server]:address' \
+        '--token[the token that it knows]:token' \
+        '--token-file[the file that the token stands in]:file:_files' \
         '(-h --help)'{-h,--help}'[say how it is used]' \
         '--policy[when to speak up and to profile]:policy:_files' \
         '--watch-only[never profile]' \
@@ -108,6 +122,92 @@ _eroica() {
         '--wait[print what was found]' \
         '--format[form of the answer]:format:(text json)' \
         '1:job'
+      ;;
+    serve)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--listen[where to listen]:address' \
+        '--store[the file that all is kept in]:file:_files' \
+        '--keep-days[forget what is older]:number' \
+        '--keep-gib[forget the oldest beyond this size]:number' \
+        '*--webhook[send what happens there]:address' \
+        '--webhook-secret-file[sign with what stands in this file]:file:_files' \
+        '--alertmanager[keep this one told]:address' \
+        '*:name'
+      ;;
+    token)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--store[the file of the server]:file:_files' \
+        '--role[what it allows]:role:(agent viewer operator admin)' \
+        '--tenant[whose jobs it sees]:name' \
+        '--days[how long it holds]:number' \
+        '--format[form of the answer]:format:(text json)' \
+        '1:what to do:(add list remove)' \
+        '*:name'
+      ;;
+    jobs)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--format[form of the answer]:format:(text json)' \
+        '--server[the server]:address' \
+        '--token[the token that it knows]:token' \
+        '--token-file[the file that the token stands in]:file:_files'
+      ;;
+    incidents)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--format[form of the answer]:format:(text json)' \
+        '--job[of this one only]:job' \
+        '--all[closed ones too]' \
+        '--server[the server]:address' \
+        '--token[the token that it knows]:token' \
+        '--token-file[the file that the token stands in]:file:_files'
+      ;;
+    show)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--format[form of the answer]:format:(text json)' \
+        '1:incident' \
+        '--server[the server]:address' \
+        '--token[the token that it knows]:token' \
+        '--token-file[the file that the token stands in]:file:_files'
+      ;;
+    changes)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--format[form of the answer]:format:(text json)' \
+        '--add[what was changed]:text' \
+        '--who[who changed it]:name' \
+        '--job[that it concerns]:job' \
+        '--url[of a ticket or a commit]:address' \
+        '--against[an incident]:incident' \
+        '--days[how far back]:number' \
+        '--server[the server]:address' \
+        '--token[the token that it knows]:token' \
+        '--token-file[the file that the token stands in]:file:_files'
+      ;;
+    feedback)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--format[form of the answer]:format:(text json)' \
+        '--cause[what it was]:cause' \
+        '--text[for people]:text' \
+        '1:incident' \
+        '2:verdict:(right wrong other-cause)' \
+        '--server[the server]:address' \
+        '--token[the token that it knows]:token' \
+        '--token-file[the file that the token stands in]:file:_files'
+      ;;
+    report)
+      _arguments \
+        '(-h --help)'{-h,--help}'[say how it is used]' \
+        '--format[form of the answer]:format:(text json)' \
+        '--days[how far back]:number' \
+        '--csv[as a table]' \
+        '--server[the server]:address' \
+        '--token[the token that it knows]:token' \
+        '--token-file[the file that the token stands in]:file:_files'
       ;;
     doctor)
       _arguments \

@@ -10,7 +10,7 @@ die() { say "$*" >&2; exit 1; }
 build_packages=(g++ cmake ninja-build ccache git python3 python3-venv ca-certificates
   libsimdjson-dev nlohmann-json3-dev libisal-dev libzstd-dev zlib1g-dev libcli11-dev libspdlog-dev
   libfmt-dev libtomlplusplus-dev libre2-dev protobuf-compiler libprotobuf-dev libboost1.81-dev libxxhash-dev
-  libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
+  libsqlite3-dev libssl-dev libgtest-dev libgmock-dev librapidcheck-dev libbenchmark-dev)
 test_packages=(clang-16 clang-format-16 clang-tidy-16 libclang-rt-16-dev llvm-16 zstd iproute2)
 browser_packages=(chromium)
 

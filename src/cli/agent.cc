@@ -47,6 +47,7 @@ int run_agent(const AgentOptions& options, Log& log) {
   if (const int status = prepare_watch(options.watch, agent.watch, log); status != 0) return status;
   agent.base = job_bases(process_environment()).front();
   agent.watch.report.is_one_of_many = true;
+  agent.server = link_of(options.watch);
   if (!options.watch.json.empty()) {
     // Open from here on: it may be root's, and who writes has the rights of a job's user.
     const int fd = open(options.watch.json.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0666);

@@ -75,6 +75,10 @@ void JobAgent::scan() {
 
 void JobAgent::run() {
   const sigset_t signals = signal_set({SIGTERM, SIGINT, SIGHUP});
+  if (options_.server) {
+    options_.watch.link = &link_.emplace(*options_.server);
+    link_->start();
+  }
   int64_t busy_ns = monotonic_ns();
   while (true) {
     scan();
@@ -89,6 +93,7 @@ void JobAgent::run() {
     keep_records(*entry->second);
     jobs_.erase(entry);
   }
+  if (link_) link_->stop();
 }
 
 }  // namespace eroica

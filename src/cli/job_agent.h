@@ -3,6 +3,7 @@
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <set>
 #include <string>
 
@@ -13,7 +14,8 @@ namespace eroica {
 struct JobAgentOptions {
   std::string base;  ///< where folders of jobs lie
   WatchedJobOptions watch;
-  bool leaves_when_idle = false;  ///< after a minute without a job
+  std::optional<ServiceLinkOptions> server;  ///< is told of all jobs
+  bool leaves_when_idle = false;             ///< after a minute without a job
 };
 
 /// Watches every job of this process's user whose folder `eroica env` made; windows are analysed one at a time.
@@ -31,6 +33,7 @@ class JobAgent {
   void keep_records(const WatchedJob& job) const;
 
   JobAgentOptions options_;
+  std::optional<ServiceLink> link_;
   std::mutex turn_;
   std::map<std::string, std::unique_ptr<WatchedJob>> jobs_;  // by the paths of their folders
   std::set<std::string> refused_;                            // told of already

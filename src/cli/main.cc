@@ -69,6 +69,18 @@ struct Run {
     Log log(LogLevel::kNormal);
     return run_trigger(command, log);
   }
+  int operator()(const ServeOptions& command) const {
+    Log log(LogLevel::kNormal);
+    return run_serve(command, log);
+  }
+  int operator()(const TokenOptions& command) const {
+    Log log(LogLevel::kNormal);
+    return run_token(command, log);
+  }
+  int operator()(const ServerQuery& command) const {
+    Log log(LogLevel::kNormal);
+    return run_server_query(command, log);
+  }
   int operator()(const SimulateOptions& command) const {
     Log log(LogLevel::kNormal);
     return run_simulate(command, log);

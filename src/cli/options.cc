@@ -256,6 +256,12 @@ Command parse_command_line(int argc, const char* const* argv) {
   const CLI::App* status_command = add_status(app, status);
   TriggerOptions trigger;
   const CLI::App* trigger_command = add_trigger(app, trigger);
+  ServeOptions serve;
+  const CLI::App* serve_command = add_serve(app, serve);
+  TokenOptions token;
+  const CLI::App* token_command = add_token(app, token);
+  ServerQuery query;
+  const ServerCommands query_commands = add_server_commands(app, query);
   app.add_subcommand("version", "Print the version");
   add_analyze(*analyze_command, analyze);
   add_summarize(*summarize_command, summarize);
@@ -303,6 +309,9 @@ Command parse_command_line(int argc, const char* const* argv) {
   if (env_command->parsed()) return env;
   if (status_command->parsed()) return status;
   if (trigger_command->parsed()) return trigger;
+  if (serve_command->parsed()) return serve;
+  if (token_command->parsed()) return token;
+  if (query_commands.parsed()) return query;
   if (run_command->parsed()) {
     if (!run.command.empty()) return run;
     return Leave{kExitUsage, "", "eroica: error: nothing to run; expected 'eroica run [OPTIONS] -- COMMAND'\n"};

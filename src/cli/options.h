@@ -12,6 +12,8 @@
 #include "cli/policy.h"
 #include "cli/rules.h"
 #include "cli/run.h"
+#include "cli/serve.h"
+#include "cli/server_client.h"
 #include "cli/simulate.h"
 #include "cli/status.h"
 #include "cli/trigger.h"
@@ -80,9 +82,9 @@ struct Leave {
   std::string err;
 };
 
-using Command =
-    std::variant<Leave, AnalyzeOptions, SummarizeOptions, ExportOptions, SimulateOptions, RulesOptions, PolicyOptions,
-                 RunOptions, AgentOptions, DoctorOptions, EnvOptions, StatusOptions, TriggerOptions>;
+using Command = std::variant<Leave, AnalyzeOptions, SummarizeOptions, ExportOptions, SimulateOptions, RulesOptions,
+                             PolicyOptions, RunOptions, AgentOptions, DoctorOptions, EnvOptions, StatusOptions,
+                             TriggerOptions, ServeOptions, TokenOptions, ServerQuery>;
 
 /// Understands the command line. Never writes and never exits.
 Command parse_command_line(int argc, const char* const* argv);

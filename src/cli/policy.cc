@@ -263,6 +263,10 @@ int run_replay(const PolicyOptions& options, Log& log) {
 
 }  // namespace
 
+std::string replay_json(const ReplayOutcome& outcome) {
+  return to_json(outcome).dump(-1, ' ', false, Json::error_handler_t::replace);
+}
+
 CLI::App* add_policy(CLI::App& app, PolicyOptions& options) {
   using Verb = PolicyOptions::Verb;
   CLI::App* command = app.add_subcommand("policy", "Show, check and try the policy by which live jobs are watched");

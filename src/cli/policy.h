@@ -10,6 +10,7 @@ class App;
 namespace eroica {
 
 class Log;
+struct ReplayOutcome;
 
 struct PolicyOptions {
   enum class Verb { kShow, kCheck, kReplay };
@@ -23,5 +24,8 @@ struct PolicyOptions {
 /// Declares `eroica policy` and its verbs.
 CLI::App* add_policy(CLI::App& app, PolicyOptions& options);
 int run_policy(const PolicyOptions& options, Log& log);
+
+/// As one of `jobs` of `eroica policy replay --format json`, in one line.
+std::string replay_json(const ReplayOutcome& outcome);
 
 }  // namespace eroica

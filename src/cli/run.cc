@@ -6,6 +6,7 @@
 #include <CLI/CLI.hpp>
 #include <fstream>
 #include <memory>
+#include <optional>
 #include <utility>
 
 #include "cli/child_process.h"
@@ -79,6 +80,8 @@ int run_run(const RunOptions& options, Log& log) {
     log.error(folder.error().message);
     return kExitNoOutput;
   }
+  std::optional<ServiceLink> link;
+  if (std::optional<ServiceLinkOptions> server = link_of(how)) watch.link = &link.emplace(std::move(*server));
   const JobVariables variables{note.job, folder->sockets(), folder->traces(),  folder->kineto_config(),
                                probe,    note.profiling,    find_nccl_plugin()};
   Result<std::unique_ptr<WatchedJob>> job = WatchedJob::make(std::move(*folder), std::move(watch));
@@ -92,10 +95,12 @@ int run_run(const RunOptions& options, Log& log) {
     log.error(child.error().message);
     return child.error().kind == Error::Kind::kNotFound ? kExitNoCommand : kExitCannotRun;
   }
+  if (link) link->start();
   (*job)->start();
   const int status = child->wait();
   ChildProcess::release_signals();
   (*job)->stop();
+  if (link) link->stop();
   sum_up((*job)->summary(), (*job)->diagnoses());
   if (const Status kept = (*job)->keep_records(how.keep); !kept) log.error(kept.error().message);
   return status;

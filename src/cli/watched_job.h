@@ -10,6 +10,7 @@
 #include "agent/job_folder.h"
 #include "agent/watcher.h"
 #include "cli/live_report.h"
+#include "cli/service_link.h"
 
 namespace eroica {
 
@@ -18,7 +19,8 @@ struct WatchedJobOptions {
   Policy policy;
   bool watch_only = false;
   std::optional<double> window_s;
-  LiveReportOptions report;  ///< job and results are filled in
+  LiveReportOptions report;     ///< job and results are filled in
+  ServiceLink* link = nullptr;  ///< is told of the job, and must outlive it; nullptr: nobody is
 };
 
 /// All of one live job on this host: its folder, who watches it, who tells of it, and the socket at which people ask.
@@ -46,7 +48,9 @@ class WatchedJob {
   std::string answer(const ControlRequest& request);
 
   JobFolder folder_;
-  std::string name_;  // of the kind of watcher
+  ServiceLink* link_;
+  bool is_told_ = false;  // the link was told that it is watched
+  std::string name_;      // of the kind of watcher
   KeepPolicy keep_policy_;
   std::unique_ptr<LiveReport> report_;
   std::unique_ptr<Watcher> watcher_;

@@ -143,11 +143,14 @@ def options_of(eroica, *command):
 
 
 @pytest.mark.parametrize("command", ["analyze", "summarize", "export", "rules", "run", "agent", "env", "status",
-                                     "trigger", "doctor", "simulate"])
+                                     "trigger", "doctor", "simulate", "serve", "token", "jobs", "incidents", "show",
+                                     "changes", "feedback", "report"])
 def test_every_option_is_in_the_completions_and_the_manual(eroica, command):
     options = options_of(eroica, command)
     if command == "rules":
         options |= options_of(eroica, "rules", "list") | options_of(eroica, "rules", "explain")
+    elif command == "token":
+        options |= options_of(eroica, "token", "add") | options_of(eroica, "token", "list")
     elif command in ("analyze", "summarize", "export"):
         assert {"--help", "--rank-from", "--jobs", "--output"} <= options
     bash = (ROOT / "completions/eroica.bash").read_text()

@@ -1,0 +1,235 @@
+#include "cli/service_link.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <nlohmann/json.hpp>
+#include <utility>
+
+#include "agent/json_member.h"
+#include "agent/this_thread.h"
+#include "base/clocks.h"
+#include "base/hash.h"
+#include "cli/live_report.h"
+#include "coordinator/json.h"
+#include "web/secret.h"
+
+namespace eroica {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+using Kind = DetectorEvent::Kind;
+
+constexpr int kNice = 10;
+constexpr size_t kMostWaiting = 500;
+constexpr size_t kMostWaitingBytes = size_t{32} << 20;
+constexpr size_t kMostBatchBytes = size_t{8} << 20;
+constexpr size_t kMostFollowed = 1000;
+
+size_t bytes_of(const Observation& observation) {
+  const auto* document = std::get_if<DocumentTold>(&observation.what);
+  return 512 + (document == nullptr ? 0 : document->json.size());
+}
+
+std::string problem_of(const HttpAnswer& answer) {
+  const nlohmann::json json = nlohmann::json::parse(answer.body, nullptr, false);
+  return fmt::format("{}{}", answer.status, json.is_object() ? ", " + text(json, "error") : "");
+}
+
+}  // namespace
+
+ServiceLink::ServiceLink(ServiceLinkOptions options)
+    : options_(std::move(options)), sender_(random_hex(12)), dice_(hash_bytes(sender_)) {}
+
+void ServiceLink::start() {
+  thread_ = std::thread([this] { run(); });
+}
+
+void ServiceLink::stop() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stopping_ = true;
+  }
+  came_.notify_one();
+  thread_.join();
+}
+
+void ServiceLink::attach(const std::string& job, Ask ask, Trigger trigger) {
+  const std::lock_guard lock(jobs_mutex_);
+  jobs_[job] = {std::move(ask), std::move(trigger)};
+}
+
+void ServiceLink::detach(const std::string& job) {
+  const std::lock_guard lock(jobs_mutex_);
+  jobs_.erase(job);
+}
+
+void ServiceLink::tell(const std::string& job, int64_t unix_ns, decltype(Observation::what) what) {
+  {
+    const std::lock_guard lock(mutex_);
+    Waiting fresh{{++last_number_, unix_ns, job, options_.host, std::move(what)}, 0};
+    fresh.bytes = bytes_of(fresh.observation);
+    waiting_bytes_ += fresh.bytes;
+    waiting_.push_back(std::move(fresh));
+    while (waiting_.size() > kMostWaiting || (waiting_bytes_ > kMostWaitingBytes && waiting_.size() > 1)) {
+      waiting_bytes_ -= waiting_.front().bytes;
+      waiting_.pop_front();
+    }
+  }
+  came_.notify_one();
+}
+
+void ServiceLink::hear(const std::string& job, const WatchNews& news) {
+  if (const auto* detected = std::get_if<Detected>(&news)) {
+    const DetectorEvent& event = detected->event;
+    switch (event.kind) {
+      case Kind::kSlow: {
+        const SlowFinding& slow = event.slow;
+        const double level_ms = std::max(slow.level_ms, slow.baseline_ms + slow.excess_ms);
+        return tell(job, event.unix_ns,
+                    TroubleTold{TroubleKind::kSlow, slow.onset_unix_ns, slow.onset_step, level_ms, slow.baseline_ms});
+      }
+      case Kind::kBlocked:
+        return tell(job, event.unix_ns,
+                    TroubleTold{TroubleKind::kBlocked, event.blocked.since_unix_ns, event.step, 0, 0});
+      case Kind::kRecovered:
+      case Kind::kUnblocked:
+        return tell(job, event.unix_ns, RecoveryTold{event.step});
+      case Kind::kStillSlow:
+      case Kind::kBaseline:
+      case Kind::kRequested:
+        return;
+    }
+  } else if (const auto* taken = std::get_if<WindowTaken>(&news)) {
+    const WindowPlan& plan = taken->window.plan();
+    tell(job, unix_ns(),
+         WindowTold{plan.id, static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-9,
+                    static_cast<int64_t>(taken->window.written_count()), taken->interference_ms});
+  }
+}
+
+/// The upper half of the range, so that many hosts do not come back at once.
+std::chrono::milliseconds ServiceLink::pause() {
+  const auto whole = std::min(options_.most_pause, options_.least_pause * (1 << std::min(failures_ - 1, 10)));
+  dice_ = hash_combine(dice_, 1);
+  return whole / 2 + whole * static_cast<int64_t>(dice_ % 1000) / 2000;
+}
+
+void ServiceLink::say_once(const std::string& problem) {
+  if (problem == said_) return;
+  said_ = problem;
+  if (problem.empty()) return say("the server is told of everything again");
+  say(fmt::format("the server is told of nothing: {}; tried again until it works", problem));
+}
+
+void ServiceLink::run() {
+  give_way(kNice);
+  Clock::time_point next = Clock::now();
+  while (true) {
+    std::unique_lock lock(mutex_);
+    // What happens is told at once, unless the server failed just now.
+    came_.wait_until(lock, next, [this] { return stopping_ || (failures_ == 0 && !waiting_.empty()); });
+    if (stopping_) break;
+    const bool with_status = Clock::now() >= next;
+    lock.unlock();
+    const Delivery delivery = deliver(with_status);
+    failures_ = delivery == Delivery::kLater ? failures_ + 1 : 0;
+    if (failures_ > 0) {
+      next = Clock::now() + pause();
+    } else if (with_status) {
+      next = Clock::now() + options_.status_every;
+    }
+  }
+  const Clock::time_point deadline = Clock::now() + options_.last_words;
+  while (Clock::now() < deadline) {
+    {
+      const std::lock_guard lock(mutex_);
+      if (waiting_.empty()) return;
+    }
+    if (deliver(false) == Delivery::kLater) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  }
+}
+
+ServiceLink::Delivery ServiceLink::deliver(bool with_status) {
+  ObservationBatch batch;
+  batch.sender = sender_;
+  std::map<std::string, JobStatus> statuses;
+  if (with_status) {
+    const std::lock_guard lock(jobs_mutex_);
+    for (const auto& [name, job] : jobs_) statuses[name] = job.ask();
+  }
+  bool all = true;
+  int64_t last_waiting = 0;
+  {
+    const std::lock_guard lock(mutex_);
+    size_t bytes = 0;
+    for (const Waiting& one : waiting_) {
+      bytes += one.bytes;
+      all = bytes <= kMostBatchBytes || batch.observations.empty();
+      if (!all) break;
+      batch.observations.push_back(one.observation);
+      last_waiting = one.observation.number;
+    }
+    // A status after what is left would have it taken for told.
+    for (auto& [name, status] : statuses) {
+      if (all)
+        batch.observations.push_back({++last_number_, unix_ns(), name, options_.host, StatusTold{std::move(status)}});
+    }
+  }
+  if (batch.observations.empty()) return Delivery::kDone;
+  HttpCall call;
+  call.method = "POST";
+  call.target = "/api/v1/observations";
+  call.token = options_.server.token;
+  call.body = to_text(batch);
+  const Result<HttpAnswer> answer = http_call(options_.server.url, call);
+  if (!answer) {
+    say_once(answer.error().message);
+    return Delivery::kLater;
+  }
+  const bool never = answer->status == 400 || answer->status == 413;
+  if (answer->status != 200 && !never) {
+    say_once(problem_of(*answer));
+    return Delivery::kLater;
+  }
+  if (never) {
+    say(fmt::format("the server does not take what it is told: {}", problem_of(*answer)));
+  } else {
+    if (!said_.empty()) say_once("");
+    take_orders(answer->body);
+  }
+  const std::lock_guard lock(mutex_);
+  while (!waiting_.empty() && waiting_.front().observation.number <= last_waiting) {
+    waiting_bytes_ -= waiting_.front().bytes;
+    waiting_.pop_front();
+  }
+  return never ? Delivery::kRefused : Delivery::kDone;
+}
+
+void ServiceLink::take_orders(const std::string& answer) {
+  const nlohmann::json json = nlohmann::json::parse(answer, nullptr, false);
+  const nlohmann::json* orders = json.is_object() ? member(json, "orders") : nullptr;
+  if (orders == nullptr || !orders->is_array()) return;
+  for (const nlohmann::json& order : *orders) {
+    if (!order.is_object()) continue;
+    const int64_t id = integer(order, "id", 0);
+    const std::string job = text(order, "job");
+    if (id <= 0 || text(order, "host") != options_.host || orders_.contains(id)) continue;
+    ControlRequest request{ControlRequest::Kind::kTrigger, std::nullopt, text(order, "reason")};
+    const double window_s = number(order, "window_s", 0);
+    if (window_s >= kLeastWindowS && window_s <= kMostWindowS) request.window_s = window_s;
+    TriggerAnswer outcome;
+    {
+      const std::lock_guard lock(jobs_mutex_);
+      const auto place = jobs_.find(job);
+      if (place == jobs_.end()) continue;  // another process of this host watches it
+      outcome = place->second.trigger(request);
+    }
+    orders_.insert(id);
+    if (orders_.size() > kMostFollowed) orders_.erase(orders_.begin());
+    tell(job, unix_ns(), OrderTold{id, outcome.window, outcome.refused});
+  }
+}
+
+}  // namespace eroica
