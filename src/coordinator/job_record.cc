@@ -15,6 +15,7 @@ bool is_trouble(JobState state) { return state == JobState::kSlow || state == Jo
 
 int badness(JobState state) {
   switch (state) {
+    case JobState::kUnwatched:
     case JobState::kEnded:
       return 0;
     case JobState::kStarting:
