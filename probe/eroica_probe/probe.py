@@ -45,6 +45,7 @@ class Probe:
         self._listener = None
         self._next_bind_s = 0.0
         self._said_bye = False
+        self._inherited_error = None
         self._cleans_up = False
 
     def begin(self):
@@ -154,7 +155,7 @@ class Probe:
             self._listener.stop()
             self._listener.join(seconds=0.5)
             report = {"pid": self.pid, "rank": self.identity.rank, "steps": self.marks.step}
-            report.update(_exit_kind())
+            report.update(_exit_kind(self._inherited_error))
             self._channel.send_patiently(wire.encode(wire.BYE, report), seconds=0.2)
             # The descriptor stays open for the listener, which may still look at it.
             self._channel.remove_path()
@@ -173,6 +174,8 @@ class Probe:
             if self._inherited_rank is None:
                 self._inherited_rank = os.environ.get("RANK")
             self._sleep()
+            # A child that is forked while its parent handles an exception has it in hand all its life.
+            self._inherited_error = sys.exc_info()[1]
             if parent_was_rank or inherited_off:
                 self.state = OFF
                 self.marks.off = True
@@ -185,10 +188,11 @@ class Probe:
             pass
 
 
-def _exit_kind():
+def _exit_kind(inherited_error):
     """The interpreter keeps the exception that ended the main thread, unless multiprocessing caught it."""
     if identity.is_multiprocessing_child():
-        return _exit_kind_of_child(sys.exc_info()[1])
+        error = sys.exc_info()[1]
+        return _exit_kind_of_child(None if error is inherited_error else error)
     error = getattr(sys, "last_exc", None) or getattr(sys, "last_value", None)
     return {"kind": "exit"} if error is None else _described(error)
 

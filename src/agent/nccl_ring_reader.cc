@@ -72,11 +72,12 @@ void NcclRingReader::run() {
     if (!thread_.wait(0)) break;
     read(plugin);
   }
-  done_ = true;
 }
 
 NcclRingReader::Outcome NcclRingReader::finish() {
   thread_.end();
+  if (!thread_.failure().empty())
+    outcome_.notes.push_back("NCCL's events were not read to their end: " + thread_.failure());
   return std::move(outcome_);
 }
 

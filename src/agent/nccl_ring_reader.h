@@ -28,7 +28,7 @@ class NcclRingReader {
   NcclRingReader& operator=(const NcclRingReader&) = delete;
   ~NcclRingReader() { (void)finish(); }
 
-  [[nodiscard]] bool done() const { return done_; }
+  [[nodiscard]] bool done() const { return thread_.ended(); }
 
   struct Outcome {
     std::map<int32_t, std::string> files;  ///< by rank: names of traces in the folder
@@ -46,7 +46,6 @@ class NcclRingReader {
   std::vector<NcclRank> ranks_;
   int64_t begin_unix_ns_;
   Outcome outcome_;
-  std::atomic<bool> done_ = false;
   EndingThread thread_;  // last: it uses all of the above
 };
 

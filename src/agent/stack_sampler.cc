@@ -197,11 +197,12 @@ void StackSampler::run() {
     for (Sampled& sampled : ranks_) look_after(sampled, no_longer);
   }
   for (Sampled& sampled : ranks_) convert(sampled);
-  done_ = true;
 }
 
 StackSampler::Outcome StackSampler::finish() {
   thread_.end();
+  if (!thread_.failure().empty())
+    outcome_.notes.push_back("sampled stacks were not read to their end: " + thread_.failure());
   return std::move(outcome_);
 }
 

@@ -39,7 +39,7 @@ class StackSampler {
   StackSampler& operator=(const StackSampler&) = delete;
   ~StackSampler() { (void)finish(); }
 
-  [[nodiscard]] bool done() const { return done_; }
+  [[nodiscard]] bool done() const { return thread_.ended(); }
 
   struct Outcome {
     std::map<int32_t, std::string> files;  ///< by rank: names of traces in the folder
@@ -68,7 +68,6 @@ class StackSampler {
   int64_t most_bytes_;
   std::vector<Sampled> ranks_;
   Outcome outcome_;
-  std::atomic<bool> done_ = false;
   EndingThread thread_;  // last: it uses all of the above
 };
 

@@ -94,14 +94,20 @@ void Watcher::start() {
     try {
       run();
     } catch (const std::exception& failure) {  // the job goes on whatever happens here
-      listener_(Remark{fmt::format("watching has failed, and the job goes on unwatched: {}", failure.what())});
-      {
-        const std::lock_guard lock(shared_);
-        shown_.state = JobState::kUnwatched;
-      }
-      answer_triggers();
+      give_up(failure.what());
     }
   });
+}
+
+void Watcher::give_up(const char* why) {
+  failed_ = true;
+  try {
+    answer_triggers();
+    show_status();
+    listener_(Remark{fmt::format("watching has failed, and the job goes on unwatched: {}", why)});
+  } catch (const std::exception&) {
+    return;  // there is no memory left to tell it
+  }
 }
 
 void Watcher::stop() {
@@ -129,7 +135,7 @@ TriggerAnswer Watcher::trigger(const ControlRequest& request) {
   {
     const std::lock_guard lock(shared_);
     if (stopping_) return {.refused = "the job is ending"};
-    if (shown_.state == JobState::kUnwatched) return {.refused = "watching this job has failed"};
+    if (failed_) return {.refused = "watching this job has failed"};
     if (triggers_.size() >= kMostTriggers) return {.refused = "too many windows are asked for at once"};
     triggers_.push_back({++last_trigger_, request, {}});
     id = last_trigger_;
@@ -156,7 +162,7 @@ void Watcher::answer_triggers() {
     TriggerAnswer answer;
     try {
       answer = begin_asked(trigger.request);
-    } catch (const std::exception& failure) {  // there was no thread to be had, for example
+    } catch (const std::exception& failure) {
       answer.refused = fmt::format("no window can be taken: {}", failure.what());
     }
     trigger.answer.set_value(std::move(answer));
@@ -166,6 +172,7 @@ void Watcher::answer_triggers() {
 
 TriggerAnswer Watcher::begin_asked(const ControlRequest& request) {
   if (stopping_) return {.refused = "the job is ending"};
+  if (failed_) return {.refused = "watching this job has failed"};
   if (options_.watch_only) return {.refused = "this job is only watched (--watch-only)"};
   DetectorEvent event;
   event.kind = DetectorEvent::Kind::kRequested;
@@ -392,11 +399,10 @@ void Watcher::hear(const std::vector<DetectorEvent>& events) {
   for (const DetectorEvent& event : events) {
     listener_(Detected{event});
     if (event.kind == DetectorEvent::Kind::kBlocked) {
-      if (event.window) detector_->window_is(0);  // ranks that stand still are asked instead
       inquiries_.begin(ranks_, event, now_ns_);
     } else if (event.window && !options_.watch_only) {
       const std::string refused = begin_window(event, options_.window_s.value_or(event.window_s), "");
-      if (refused.empty()) detector_->window_is(windows_.plan().length_s());
+      detector_->window_is(refused.empty() ? windows_.plan().length_s() : 0);
     }
   }
 }
@@ -418,8 +424,13 @@ std::string Watcher::begin_window(const DetectorEvent& event, double length_s, c
   if (windows_.active()) return fmt::format("{} is being taken", windows_.plan().id);
   const size_t ranks = ranks_.present().size();
   if (ranks == 0) return "no rank is there";
-  if (!windows_.begin(ranks_, length_s, event, unix_ns())) {
-    std::string why = "no folder can be made in " + folder_->traces();
+  std::string why;
+  try {
+    if (!windows_.begin(ranks_, length_s, event, unix_ns())) why = "no folder can be made in " + folder_->traces();
+  } catch (const std::exception& failure) {  // there was no thread to be had, for example
+    why = failure.what();
+  }
+  if (!why.empty()) {
     listener_(Remark{"no window can be taken: " + why});
     return why;
   }
@@ -480,6 +491,7 @@ void Watcher::look_after_sockets() {
 }
 
 JobState Watcher::state() const {
+  if (failed_) return JobState::kUnwatched;
   if (ranks_.all().empty()) return JobState::kStarting;
   if (ranks_.present().empty()) return JobState::kEnded;
   if (detector_->blocked()) return JobState::kBlocked;

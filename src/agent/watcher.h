@@ -75,6 +75,7 @@ class Watcher {
           int wake);
 
   void run();
+  void give_up(const char* why);
   void read_probes();
   void read_kineto();
   void read_rings();
@@ -110,6 +111,7 @@ class Watcher {
   int wake_;
   RankTable ranks_;
   StepRings rings_;
+  std::atomic<bool> failed_ = false;
   uint32_t marks_changed_ = 0;          ///< from one optimizer's steps to another's
   std::set<std::string> told_seconds_;  ///< probes of ranks that had another process
   std::set<std::string> introduced_;    ///< probes that said HELLO

@@ -110,18 +110,19 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
     notes_.push_back(fmt::format("the window is {:.1f} s long, since rank {} writes {:.0f} MB a second (most_mb)",
                                  length_s, rank, rate->second * 1e-6));
   }
-  window_.emplace(plan_window(id, now_unix_ns, length_s), present);
+  const WindowPlan plan = plan_window(id, now_unix_ns, length_s);
   cause_ = cause;
   told_rest_ = false;
   step_at_end_ = -1;
-  const WindowPlan& plan = window_->plan();
+  // What may throw comes first: there is no window without its threads.
   if (gpus_.counters.empty()) gpus_ = gpu_feeds(policy_.gpus);
   sampler_ = std::make_unique<WindowSampler>(sampled_job(ranks, present), plan, fmt::format("{}/{}", folder_, kSamples),
                                              gpus_);
+  begin_sampling_stacks(plan, ranks, present);
+  window_.emplace(plan, present);
   for (const std::string& plugin : nccl_plugins_of(sockets_, nccl_ranks(ranks, *window_))) {
     (void)probes_->send(nccl_socket_in(sockets_, plugin), encode_nccl_request(plan.start_unix_ns, plan.end_unix_ns));
   }
-  begin_sampling_stacks(ranks, present);
   for (const int32_t number : present) {
     const LiveRank& rank = ranks.all().at(number);
     tell(rank, encode_window(id, plan.start_unix_ns, plan.end_unix_ns));
@@ -131,7 +132,8 @@ bool WindowRunner::begin(const RankTable& ranks, double length_s, const Detector
   return true;
 }
 
-void WindowRunner::begin_sampling_stacks(const RankTable& ranks, const std::vector<int32_t>& present) {
+void WindowRunner::begin_sampling_stacks(const WindowPlan& plan, const RankTable& ranks,
+                                         const std::vector<int32_t>& present) {
   std::vector<StackSampler::Target> targets;
   std::vector<int32_t> spared;
   std::vector<int32_t> without;
@@ -153,7 +155,7 @@ void WindowRunner::begin_sampling_stacks(const RankTable& ranks, const std::vect
     notes_.push_back(
         fmt::format("{}: profiled without Python stacks, since py-spy is not installed", rank_list(without)));
   }
-  if (!targets.empty()) stack_sampler_ = std::make_unique<StackSampler>(folder_, window_->plan(), std::move(targets));
+  if (!targets.empty()) stack_sampler_ = std::make_unique<StackSampler>(folder_, plan, std::move(targets));
 }
 
 bool WindowRunner::with_shapes(const LiveRank& rank) const {

@@ -56,7 +56,7 @@ class WindowRunner {
     return policy_.stacks == PythonStacks::kTrace && !hot_.contains(rank);
   }
   [[nodiscard]] bool with_shapes(const LiveRank& rank) const;
-  void begin_sampling_stacks(const RankTable& ranks, const std::vector<int32_t>& present);
+  void begin_sampling_stacks(const WindowPlan& plan, const RankTable& ranks, const std::vector<int32_t>& present);
   void look_for_hot_ranks();
   void learn_rates();
   void write_bundle(const RankTable& ranks);

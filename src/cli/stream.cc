@@ -1,6 +1,7 @@
 #include "cli/stream.h"
 
 #include <algorithm>
+#include <condition_variable>
 #include <filesystem>
 #include <map>
 #include <mutex>
@@ -158,7 +159,7 @@ Part read_chunk(const InputSet& inputs, const Chunk& chunk, size_t most_sample, 
 }
 
 /// Joins parts in their order, whichever comes first. Whoever brings the one that is due joins it and those behind it
-/// that came meanwhile; nobody waits for that.
+/// that came meanwhile; others wait for that only where very many parts would gather.
 class Joiner {
  public:
   Joiner(const std::vector<Chunk>& chunks, uint64_t bytes, size_t most_uses)
@@ -166,27 +167,34 @@ class Joiner {
 
   void add(size_t index, Part part) {
     std::unique_lock lock(guard_);
+    room_.wait(lock, [this] { return !joining_ || here_ < kMostHere; });
     waiting_[index] = std::move(part);
+    ++here_;
     if (joining_) return;
     joining_ = true;
     while (next_ < waiting_.size() && waiting_[next_]) {
       Part due = std::move(*waiting_[next_]);
       waiting_[next_++].reset();
+      --here_;
       lock.unlock();
+      room_.notify_all();
       join(std::move(due));
       lock.lock();
     }
     joining_ = false;
+    room_.notify_all();
   }
   Part take() { return std::move(all_); }
 
  private:
+  static constexpr size_t kMostHere = 16;
+
   void join(Part part) {
     const size_t ranks = part.builder.ranks();
     const bool first = all_.builder.ranks() == 0;
     all_.builder.append(std::move(part.builder));
     joined_bytes_ += chunks_[joined_++].bytes;
-    if (first && ranks > 0) {
+    if (first && ranks > 0 && joined_bytes_ > 0) {
       all_.builder.reserve(static_cast<size_t>(static_cast<double>(ranks) * static_cast<double>(bytes_) /
                                                static_cast<double>(joined_bytes_)));
     }
@@ -199,7 +207,9 @@ class Joiner {
 
   const std::vector<Chunk>& chunks_;
   std::mutex guard_;  // of what follows, up to joining_; what is behind that is the one thread's that joins
+  std::condition_variable room_;
   std::vector<std::optional<Part>> waiting_;
+  size_t here_ = 0;  // that wait
   size_t next_ = 0;
   bool joining_ = false;
   size_t joined_ = 0;

@@ -121,6 +121,7 @@ double transfers_beyond_shortest(const std::vector<Transfer>& transfers, const J
   for (const RankFacts& rank : job.ranks) {
     double beyond = 0;
     for (const CollectiveUse& use : job.collectives_of(rank)) {
+      if (use.bytes < kLeastBytes) continue;  // its time is waiting
       const auto found = of_group.find({use.group, use.kind});
       if (found == of_group.end() || found->second->transfer_us <= 0 || use.total <= 0) continue;
       const Transfer& transfer = *found->second;

@@ -106,6 +106,7 @@ NetlinkNext decode_connections(std::string_view datagram, std::vector<TcpConnect
                     .retransmitted = tcp.tcpi_total_retrans,
                     .unsent_bytes = tcp.tcpi_notsent_bytes,
                     .peer = peer,
+                    .is_local = std::ranges::equal(message.id.idiag_src, message.id.idiag_dst),
                     .acked_bytes = tcp.tcpi_bytes_acked,
                     .busy_us = tcp.tcpi_busy_time,
                     .delivery_bytes_per_s = tcp.tcpi_delivery_rate_app_limited == 0 ? tcp.tcpi_delivery_rate : 0});

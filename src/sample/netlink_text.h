@@ -29,6 +29,7 @@ struct TcpConnection {
   uint32_t retransmitted = 0;  ///< segments so far
   uint32_t unsent_bytes = 0;
   PeerAddress peer = {};     ///< at the other end
+  bool is_local = false;     ///< both ends are this host's
   uint64_t acked_bytes = 0;  ///< so far; 0 as well where the kernel does not tell
   uint64_t busy_us = 0;      ///< with something to send, so far
   /// At which the last segments arrived; 0: not told, or it was the program that had no more to send.

@@ -19,9 +19,9 @@ namespace eroica {
 namespace {
 
 // 20,000 switches a second fill a ring of a thread in 0.2 s, one of a CPU in 0.3 s.
-constexpr size_t kThreadPages = 64;
-constexpr size_t kCpuPages = 128;
-constexpr size_t kLeastPages = 4;
+constexpr size_t kThreadBytes = size_t{256} << 10;
+constexpr size_t kCpuBytes = size_t{512} << 10;
+constexpr size_t kLeastBytes = size_t{16} << 10;
 constexpr long kMostCpus = 128;
 
 int open_switches(pid_t tid, int cpu) {
@@ -41,13 +41,13 @@ int open_switches(pid_t tid, int cpu) {
 /// An event with the memory that the kernel writes its records into.
 class Ring {
  public:
-  /// Takes less memory where `pages` (a power of 2) is more than this user may have. `tid` −1: all threads. errno says
+  /// Takes less memory where `bytes` (a power of 2) is more than this user may have. `tid` −1: all threads. errno says
   /// why it is not open.
-  Ring(pid_t tid, int cpu, size_t pages) : fd_(open_switches(tid, cpu)) {
-    for (; fd_ >= 0 && pages >= kLeastPages; pages /= 2) {
-      memory_ = mmap(nullptr, (pages + 1) * page_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  Ring(pid_t tid, int cpu, size_t bytes) : fd_(open_switches(tid, cpu)) {
+    for (; fd_ >= 0 && bytes >= std::max(kLeastBytes, page_bytes_); bytes /= 2) {
+      memory_ = mmap(nullptr, bytes + page_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
       if (memory_ != MAP_FAILED) {
-        data_bytes_ = pages * page_bytes_;
+        data_bytes_ = bytes;
         return;
       }
     }
@@ -94,7 +94,7 @@ class PerfSwitches : public SwitchFeed {
       return;
     }
     for (const pid_t tid : threads) {
-      Ring ring(tid, -1, kThreadPages);
+      Ring ring(tid, -1, kThreadBytes);
       if (ring.is_open()) {
         rings_.push_back(std::move(ring));
         told_.insert(tid);
@@ -136,11 +136,13 @@ class PerfSwitches : public SwitchFeed {
       return false;
     }
     for (int cpu = 0; cpu < cpus; ++cpu) {
-      Ring ring(-1, cpu, kCpuPages);
+      Ring ring(-1, cpu, kCpuBytes);
       if (ring.is_open()) {
         rings_.push_back(std::move(ring));
       } else if (errno != ENODEV) {  // a CPU that is switched off
-        all_problem_ = "who ran instead is told with CAP_PERFMON only";
+        const bool refused = errno == EACCES || errno == EPERM;
+        all_problem_ = refused ? "who ran instead is told with CAP_PERFMON only"
+                               : fmt::format("who ran instead is not told: {}", std::strerror(errno));
         rings_.clear();
         return false;
       }

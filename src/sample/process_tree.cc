@@ -83,10 +83,13 @@ const ProcessTree::Process* ProcessTree::find(pid_t pid) const {
 }
 
 bool ProcessTree::is_foreign(pid_t pid) const {
-  if (const Process* known = find(pid)) return !known->of_job;
-  const std::optional<TaskStat> stat = parse_task_stat(files_->read(fmt::format("/proc/{}/stat", pid)));
-  const Process* parent = stat ? find(stat->parent) : nullptr;
-  return parent == nullptr || !parent->of_job;
+  for (int i = 0; i < kMostParents && pid > 0; ++i) {
+    if (const Process* known = find(pid)) return !known->of_job;
+    const std::optional<TaskStat> stat = parse_task_stat(files_->read(fmt::format("/proc/{}/stat", pid)));
+    if (!stat) return false;
+    pid = stat->parent;
+  }
+  return true;
 }
 
 std::vector<Stranger> ProcessTree::strangers() const {

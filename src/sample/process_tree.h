@@ -47,7 +47,8 @@ class ProcessTree {
   };
   /// As it was at the last look; nullptr: it was not there.
   [[nodiscard]] const Process* find(pid_t pid) const;
-  /// It is no process of the job, as far as is known: one that began since the last look goes by its parent.
+  /// It is no process of the job: one that began since the last look goes by its parents, and one that has ended since
+  /// then, so that nobody knows whose it was, is not called foreign.
   [[nodiscard]] bool is_foreign(pid_t pid) const;
 
  private:

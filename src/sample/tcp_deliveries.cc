@@ -25,9 +25,11 @@ void TcpDeliveries::add(const TcpConnection& now) {
   Seen& seen = found->second;
   if (!is_new) {
     const uint64_t bytes = growth(now.acked_bytes, seen.acked_bytes);
-    Sum& peer = by_peer_[now.peer];
-    peer.bytes += bytes;
-    peer.busy_us += growth(now.busy_us, seen.busy_us);
+    if (!now.is_local) {  // no network is in the way of those
+      Sum& peer = by_peer_[now.peer];
+      peer.bytes += bytes;
+      peer.busy_us += growth(now.busy_us, seen.busy_us);
+    }
     retransmitted_ += growth(now.retransmitted, seen.retransmitted);
     if (bytes > 0 && now.delivery_bytes_per_s > 0) rates_.push_back(static_cast<double>(now.delivery_bytes_per_s));
   }

@@ -20,7 +20,7 @@ namespace {
 
 constexpr double kPerNs = 1e-9;
 constexpr int64_t kBinNs = 1'000'000;
-constexpr size_t kMostOthers = 256;
+constexpr size_t kMostForeign = 256;  // whose names are read
 constexpr std::string_view kRun = "cpu.main_thread_run";
 constexpr std::string_view kWait = "cpu.main_thread_runnable_wait";
 
@@ -160,9 +160,9 @@ class TrainingThreads : public SampleSource {
   /// Looks at it when it is met, since it may end.
   bool is_foreign(pid_t pid) {
     if (const auto found = others_.find(pid); found != others_.end()) return found->second.is_foreign;
-    if (others_.size() >= kMostOthers) return tree_.is_foreign(pid);
     Other& other = others_[pid];
     other.is_foreign = tree_.is_foreign(pid);
+    if (!other.is_foreign || ++foreign_ > kMostForeign) return other.is_foreign;
     std::string_view name = files_.read(fmt::format("/proc/{}/comm", pid), text_) ? std::string_view(text_) : "";
     other.name = take_line(name);
     other.cgroup = longest_cgroup(files_.read(fmt::format("/proc/{}/cgroup", pid)));
@@ -178,7 +178,8 @@ class TrainingThreads : public SampleSource {
   std::vector<Thread> threads_;
   std::vector<Switch> taken_;
   int64_t unix_minus_monotonic_ns_ = 0;
-  std::map<pid_t, Other> others_;
+  std::map<pid_t, Other> others_;  // as many as a timeline tells of
+  size_t foreign_ = 0;
   std::string text_;
 };
 

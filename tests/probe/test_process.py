@@ -293,6 +293,25 @@ def test_bye_of_a_spawned_rank_tells_how_it_ends(start_job, agent, folder):
         agent.seen.clear()
 
 
+def test_a_rank_that_is_forked_while_its_parent_handles_an_exception_ends_in_order(start_job, agent, folder):
+    program = """
+    import multiprocessing, torch
+    def work():
+        torch.distributed.init_process_group(rank=0, world_size=1)
+        torch.optim.SGD().step()
+    if __name__ == "__main__":
+        try:
+            raise ValueError("the first attempt")
+        except ValueError:
+            worker = multiprocessing.get_context("fork").Process(target=work)
+            worker.start()
+            worker.join()
+    """
+    start_job(program, folder).finish()
+    (bye,) = [bye for bye in agent.drain() if bye.kind == BYE and bye["rank"] == 0]
+    assert (bye["kind"], bye.fields.get("exception"), bye["status"]) == ("exit", None, 0)
+
+
 def test_exit_is_prompt_and_quiet_without_an_agent(start_job, folder):
     out, err = start_job("import torch; torch.optim.SGD().step(); print(1)", folder, RANK).finish()
     assert (out, err) == ("1\n", "")
