@@ -64,6 +64,8 @@ struct Incident {
   double interference_gpu_s = 0;
   std::vector<IncidentWindow> windows;  ///< the last kMostKept
   std::vector<ToldClaim> claims;        ///< the most costly document's first; at most kMostKept
+  /// Whose windows showed something, and none that was healthy since; at most kMostKept.
+  std::vector<std::string> claiming_hosts;
   int64_t windows_count = 0;
   int64_t documents_count = 0;
 };

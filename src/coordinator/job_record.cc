@@ -96,9 +96,15 @@ struct Life {
     ++one.repeats;
   }
 
+  bool closed_lately(int64_t at_ns) const {
+    return job.incident && !has_open() && at_ns - incident().closed_unix_ns <= policy.merge_ns;
+  }
   bool merges(int64_t at_ns) const {
-    return job.incident && (has_open() || (incident().resolution == Resolution::kRecovered &&
-                                           at_ns - incident().closed_unix_ns <= policy.merge_ns));
+    return has_open() || (closed_lately(at_ns) && incident().resolution == Resolution::kRecovered);
+  }
+  /// A job that was started anew under its old name has not ended.
+  bool is_afterwards(int64_t at_ns) const {
+    return closed_lately(at_ns) && (incident().resolution != Resolution::kEnded || all_ended(job));
   }
 
   void begin_recovery(int64_t at_ns) const {
@@ -129,24 +135,40 @@ struct Life {
     if (!known || event == Kind::kReopened) tell(event);
   }
 
-  void document(const DocumentTold& told, int64_t id, int64_t at_ns, int64_t& next_id) const {
-    if (!has_open()) {
-      if (told.healthy || told.claims.empty()) return;
-      if (merges(at_ns)) {
-        if (incident().kind == TroubleKind::kFound) reopen();  // of others the steps say whether they are back
-      } else {
-        open(TroubleKind::kFound, at_ns, next_id);
-        incident().onset_unix_ns = at_ns;
-        tell(Kind::kOpened);
-      }
+  void document(const std::string& host, const DocumentTold& told, int64_t id, int64_t at_ns, int64_t& next_id) const {
+    if (!has_open() && (told.healthy || told.claims.empty())) return;
+    if (!has_open() && !is_afterwards(at_ns)) {
+      open(TroubleKind::kFound, at_ns, next_id);
+      incident().onset_unix_ns = at_ns;
+      tell(Kind::kOpened);
     }
     Incident& one = incident();
     ++one.documents_count;
-    if (told.healthy && one.kind == TroubleKind::kFound) return begin_recovery(at_ns);
-    for (const Claim& claim : told.claims) add_claim(claim, id, at_ns);
+    if (told.healthy) {
+      std::erase(one.claiming_hosts, host);
+      if (one.kind == TroubleKind::kFound && one.state == IncidentState::kOpen && no_host_claims())
+        begin_recovery(at_ns);
+      return;
+    }
     if (told.claims.empty()) return;
+    // Of troubles of other kinds the steps say whether they are back.
+    const bool recovered = one.state == IncidentState::kRecovering || one.resolution == Resolution::kRecovered;
+    if (one.kind == TroubleKind::kFound && recovered) reopen();
+    for (const Claim& claim : told.claims) add_claim(claim, id, at_ns);
+    if (std::ranges::find(one.claiming_hosts, host) == one.claiming_hosts.end() &&
+        one.claiming_hosts.size() < kMostKept) {
+      one.claiming_hosts.push_back(host);
+    }
     if (one.localised_unix_ns == 0) one.localised_unix_ns = at_ns;
     tell(Kind::kDiagnosed);
+  }
+
+  /// A host whose watcher has left will never show a healthy window.
+  bool no_host_claims() const {
+    return std::ranges::all_of(incident().claiming_hosts, [&](const std::string& name) {
+      const auto host = job.hosts.find(name);
+      return host != job.hosts.end() && host->second.left;
+    });
   }
 
   void add_claim(const Claim& claim, int64_t document, int64_t at_ns) const {
@@ -256,7 +278,7 @@ void take(JobRecord& job, const Observation& observation, int64_t document, int6
   } else if (const auto* window = std::get_if<WindowTold>(&observation.what)) {
     life.window(observation.host, *window, at_ns);
   } else if (const auto* told = std::get_if<DocumentTold>(&observation.what)) {
-    life.document(*told, document, at_ns, next_id);
+    life.document(observation.host, *told, document, at_ns, next_id);
   } else if (std::holds_alternative<WatcherLeft>(observation.what)) {
     host.left = true;
   }

@@ -356,6 +356,7 @@ Json to_json(const Incident& one) {
     claims.push_back(std::move(claim));
   }
   json["claims"] = std::move(claims);
+  json["claiming_hosts"] = one.claiming_hosts;
   return json;
 }
 
@@ -393,6 +394,7 @@ Result<Incident> parse_incident(std::string_view bytes) {
     return ToldClaim{claim_in(item), time_ns(item, "first_unix_ns"), time_ns(item, "last_unix_ns"),
                      integer(item, "times", 1), integer(item, "document", 0)};
   });
+  one.claiming_hosts = texts(*json, "claiming_hosts", kMostKept);
   return one;
 }
 

@@ -47,7 +47,8 @@ class Told {
   void slow(double level_ms = 200, double baseline_ms = 100, int64_t onset_s_ago = 10) {
     tell(TroubleTold{TroubleKind::kSlow, now_ns - onset_s_ago * kSecond, 50, level_ms, baseline_ms});
   }
-  void claims(const std::string& cause, std::vector<int32_t> ranks = {3}) {
+  void claims(const std::string& cause, std::vector<int32_t> ranks = {3}) { claims_of(host_, cause, std::move(ranks)); }
+  void claims_of(const std::string& host, const std::string& cause, std::vector<int32_t> ranks = {3}) {
     DocumentTold told;
     told.healthy = false;
     Claim claim;
@@ -56,7 +57,7 @@ class Told {
     claim.confidence = 0.9;
     claim.ranks = std::move(ranks);
     told.claims.push_back(claim);
-    tell(told);
+    tell(told, host);
   }
   std::vector<std::string> happened() const {
     std::vector<std::string> names;
@@ -205,6 +206,46 @@ TEST(Incident, ADiagnosisThatComesLateBelongsToTheClosedIncident) {
   EXPECT_EQ(told.incident().id, 1);
   EXPECT_EQ(told.incident().state, IncidentState::kClosed);
   EXPECT_EQ(main_cause(told.incident()), "data.loader_slow");
+}
+
+TEST(Incident, ADiagnosisAfterTheJobsEndBelongsToTheEndedIncident) {
+  Told told;
+  told.status(JobState::kHealthy);
+  told.slow();
+  told.status(JobState::kEnded);
+  ASSERT_EQ(told.incident().resolution, Resolution::kEnded);
+  told.now_ns += 60 * kSecond;
+  told.claims("data.loader_slow");
+  EXPECT_EQ(told.incident().id, 1);
+  EXPECT_EQ(told.incident().state, IncidentState::kClosed);
+  EXPECT_EQ(main_cause(told.incident()), "data.loader_slow");
+  // The same name again is another run.
+  told.status(JobState::kHealthy);
+  told.claims("gpu.clock_low");
+  EXPECT_EQ(told.incident().id, 2);
+}
+
+TEST(Incident, IsFoundUntilEachHostThatClaimedIsWell) {
+  Told told;
+  told.status(JobState::kHealthy, "h0");
+  told.status(JobState::kHealthy, "h1");
+  told.status(JobState::kHealthy, "h2");
+  told.claims_of("h0", "gpu.clock_low");
+  told.claims_of("h1", "gpu.clock_low", {9});
+  const DocumentTold well{"{}", true, {}};
+  told.tell(well, "h2");
+  told.tell(well, "h0");
+  EXPECT_EQ(told.incident().state, IncidentState::kOpen);
+  told.claims_of("h0", "gpu.clock_low");
+  told.tell(well, "h1");
+  EXPECT_EQ(told.incident().state, IncidentState::kOpen);
+  told.tell(well, "h0");
+  EXPECT_EQ(told.incident().state, IncidentState::kRecovering);
+  told.claims_of("h1", "gpu.clock_low");
+  EXPECT_EQ(told.incident().state, IncidentState::kOpen);
+  told.tell(WatcherLeft{}, "h1");
+  told.tell(well, "h0");
+  EXPECT_EQ(told.incident().state, IncidentState::kRecovering);
 }
 
 TEST(Incident, AHostWhoseClockIsAheadLosesNoMoreThanPassed) {
