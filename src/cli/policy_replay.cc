@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <set>
 
 #include "base/robust.h"
 
@@ -15,9 +16,12 @@ bool is_alarm(const DetectorEvent& event) {
   return event.kind == DetectorEvent::Kind::kSlow || event.kind == DetectorEvent::Kind::kBlocked;
 }
 
+/// Between two ticks of a pause.
+double spacing_ns(double pause_ns) { return std::max(kTickNs, pause_ns / kMostTicks); }
+
 void tick_through(Detector& detector, int64_t from_ns, int64_t to_ns, std::vector<DetectorEvent>& events) {
   const double pause = static_cast<double>(to_ns) - static_cast<double>(from_ns);
-  const double spacing = std::max(kTickNs, pause / kMostTicks);
+  const double spacing = spacing_ns(pause);
   for (double at = spacing; at < pause; at += spacing) detector.tick(from_ns + static_cast<int64_t>(at), events);
 }
 
@@ -50,6 +54,19 @@ void judge(const RecordedSteps& steps, ReplayOutcome& outcome) {
 }
 
 }  // namespace
+
+double replay_looks(const RecordedSteps& steps) {
+  double ticks = 0;
+  std::set<int32_t> ranks;
+  int64_t now_ns = steps.arrivals.front().now_ns;
+  for (const RecordedSteps::Arrival& arrival : steps.arrivals) {
+    const double pause = static_cast<double>(arrival.now_ns) - static_cast<double>(now_ns);
+    ticks += pause / spacing_ns(pause);
+    now_ns = arrival.now_ns;
+    ranks.insert(arrival.record.rank);
+  }
+  return ticks * static_cast<double>(ranks.size());
+}
 
 ReplayOutcome replay(const RecordedSteps& steps, const std::string& file, const Policy& policy) {
   ReplayOutcome outcome;

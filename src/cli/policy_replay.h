@@ -30,6 +30,8 @@ struct ReplayOutcome {
   double lost_until_told_s = 0;  ///< training time lost to slow steps until the first right alarm
 };
 
+/// How often ranks are looked at in a replay of them: each at each of its seconds. What a replay costs.
+double replay_looks(const RecordedSteps& steps);
 /// Feeds the records to a detector as they came in.
 ReplayOutcome replay(const RecordedSteps& steps, const std::string& file, const Policy& policy);
 

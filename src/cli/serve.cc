@@ -3,9 +3,11 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <sys/file.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <CLI/CLI.hpp>
+#include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
@@ -14,6 +16,7 @@
 #include <ctime>
 #include <filesystem>
 #include <memory>
+#include <mutex>
 #include <optional>
 
 #include "base/clocks.h"
@@ -38,6 +41,8 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr time_t kTickS = 2;
+constexpr double kMostLooks = 1e7;
+constexpr rlim_t kReservedFiles = 64;  // of the store, of webhooks, …
 constexpr int64_t kDayNs = int64_t{86'400} * 1'000'000'000;
 
 constexpr const char* kExamples =
@@ -95,10 +100,17 @@ PolicyTools policy_tools() {
     for (const FileProblem& problem : parse_policy(toml, "policy").problems) problems.push_back(in_words(problem));
     return problems;
   };
-  tools.replay = [](const std::string& toml, const std::string& steps) -> Result<std::string> {
+  tools.replay = [busy = std::make_shared<std::mutex>()](const std::string& toml,
+                                                         const std::string& steps) -> Result<std::string> {
+    const std::unique_lock only(*busy, std::try_to_lock);
+    if (!only) return Error{Error::Kind::kWrite, "another replay is under way; try again"};
     const Result<RecordedSteps> recorded = parse_recorded_steps(steps, "steps");
     if (!recorded) return recorded.error();
     if (recorded->arrivals.empty()) return Error{Error::Kind::kInvalid, "there are no steps in it"};
+    if (replay_looks(*recorded) > kMostLooks) {
+      return Error{Error::Kind::kInvalid,
+                   "the steps last too long to be replayed here; 'eroica policy replay' takes them"};
+    }
     return replay_json(replay(*recorded, "steps", parse_policy(toml, "policy").policy));
   };
   return tools;
@@ -120,6 +132,14 @@ Result<std::string> secret_in(const std::string& path) {
   std::string secret = text->substr(0, text->find_first_of("\r\n"));
   if (secret.empty()) return Error{Error::Kind::kInvalid, path + ": there is no secret in it"};
   return secret;
+}
+
+/// Of the files that this process may open each connection is one; some are left for all else.
+void fit_connections(HttpServerOptions& http) {
+  rlimit files{};
+  if (getrlimit(RLIMIT_NOFILE, &files) != 0 || files.rlim_cur >= http.most_connections + kReservedFiles) return;
+  http.most_connections = std::max<rlim_t>(files.rlim_cur, 2 * kReservedFiles) - kReservedFiles;
+  http.most_streams = std::min(http.most_streams, http.most_connections / 2);
 }
 
 void until_signalled(Service& service) {
@@ -210,7 +230,7 @@ int run_serve(const ServeOptions& options, Log& log) {
     log.error(service.error().message);
     return kExitNoInput;
   }
-  if (!(*service)->has_tokens() && !is_loopback(endpoint->address)) {
+  if (!(*service)->needs_token() && !is_loopback(endpoint->address)) {
     log.error(fmt::format("{}: without tokens only this machine may be listened to; 'eroica token add' makes one",
                           options.listen));
     return kExitUsage;
@@ -221,6 +241,7 @@ int run_serve(const ServeOptions& options, Log& log) {
   HttpServerOptions http;
   http.address = endpoint->address;
   http.port = endpoint->port;
+  fit_connections(http);
   Result<std::unique_ptr<HttpServer>> made = HttpServer::make(
       http, [&api](const HttpRequest& head, size_t& most) { return api.admit(head, most); },
       [&api](const HttpRequest& request) { return api.answer(request); });
@@ -233,7 +254,7 @@ int run_serve(const ServeOptions& options, Log& log) {
   const bool is_v6 = endpoint->address.find(':') != std::string::npos;
   say(fmt::format("serving http://{}{}{}:{}, kept in {}", is_v6 ? "[" : "", endpoint->address, is_v6 ? "]" : "",
                   server->port(), path));
-  if (!(*service)->has_tokens()) say("there are no tokens: everybody on this machine may read and change everything");
+  if (!(*service)->needs_token()) say("there are no tokens: everybody on this machine may read and change everything");
   CourierOptions courier_options;
   courier_options.secret = *secret;
   courier_options.alertmanager = options.alertmanager;

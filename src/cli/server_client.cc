@@ -27,6 +27,8 @@ constexpr const char* kFooter =
     "Asks an 'eroica serve'. --server and --token may stand in EROICA_SERVER and EROICA_TOKEN.\n"
     "Exit status: 0 told, 2 no answer or there is no such thing, 64 wrong usage.";
 
+constexpr size_t kMostAnswerBytes = size_t{64} << 20;
+
 std::string ago(int64_t unix_ns) {
   if (unix_ns <= 0) return "";
   const double seconds = std::max(0.0, static_cast<double>(eroica::unix_ns() - unix_ns) * 1e-9);
@@ -302,6 +304,7 @@ int run_server_query(const ServerQuery& query, Log& log) {
   }
   HttpCall call = call_of(query);
   call.token = server->token;
+  call.most_answer_bytes = kMostAnswerBytes;
   const Result<HttpAnswer> answer = http_call(server->url, call);
   if (!answer) {
     log.error(answer.error().message);

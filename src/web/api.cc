@@ -74,8 +74,8 @@ Api::Api(Service& service, PolicyTools policies, std::string listen)
     : service_(&service), policies_(std::move(policies)), listen_(std::move(listen)) {}
 
 std::optional<Caller> Api::caller_of(const HttpRequest& head) {
-  if (!service_->has_tokens()) {
-    if (!is_loopback(listen_)) return std::nullopt;  // the last one was removed
+  if (!service_->needs_token()) {
+    if (!is_loopback(listen_)) return std::nullopt;
     // Everybody on this machine may do everything; but no page of another site that a browser here shows, which reaches
     // us under a name of its own.
     constexpr std::array<std::string_view, 3> kOwnNames = {"localhost", "127.0.0.1", "[::1]"};
@@ -124,6 +124,12 @@ HttpResponse Api::answer(const HttpRequest& request) {
   }
   const ApiCall call{service_, &policies_, &*caller, &request, &*target, std::move(found.arguments)};
   HttpResponse response = found.route->answer(call);
+  if (response.is_stream) {
+    response.goes_on = [this, request, tenant = caller->tenant] {
+      const std::optional<Caller> now = caller_of(request);
+      return now && now->tenant == tenant;
+    };
+  }
   if (found.route->is_audited) {
     const std::string deed = (request.method + " " + request.target).substr(0, kMostDeed);
     // Where this cannot be written what it is about could not be either, or only read.

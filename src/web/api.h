@@ -19,7 +19,7 @@ struct PolicyTools {
   std::string standard;  ///< the default policy as TOML
   /// What is wrong with a policy, each with its line; empty: nothing.
   std::function<std::vector<std::string>(const std::string& toml)> check;
-  /// What it would have said of recorded steps ("step_seconds": …), as JSON.
+  /// What it would have said of recorded steps ("step_seconds": …), as JSON. Error kWrite: not now; others: never.
   std::function<Result<std::string>(const std::string& toml, const std::string& steps_json)> replay;
 };
 

@@ -201,10 +201,14 @@ HttpResponse job_diagnoses(const ApiCall& call) {
   return answered({{"diagnoses", array_of(*found, list_item)}});
 }
 
+Json body_of(const ApiCall& call) {
+  return is_shallow(call.request->body) ? Json::parse(call.request->body, nullptr, false) : Json();
+}
+
 HttpResponse trigger(const ApiCall& call) {
   const Result<std::string> tenant = tenant_of_job(call);
   if (!tenant) return failed(tenant.error());
-  Json asked = Json::parse(call.request->body.empty() ? "{}" : call.request->body, nullptr, false);
+  Json asked = call.request->body.empty() ? Json::object() : body_of(call);
   if (!asked.is_object()) return api_problem(400, "expected an object of JSON");
   asked["do"] = "trigger";
   const std::optional<ControlRequest> request = decode_request(text_of(asked));
@@ -353,10 +357,6 @@ Result<std::string> toml_in(const Json& body) {
   return Error{Error::Kind::kInvalid, "expected an object of JSON with a text 'toml'"};
 }
 
-Json body_of(const ApiCall& call) {
-  return is_shallow(call.request->body) ? Json::parse(call.request->body, nullptr, false) : Json();
-}
-
 HttpResponse set_policy(const ApiCall& call) {
   const Result<std::string> toml = toml_in(body_of(call));
   if (!toml) return failed(toml.error());
@@ -381,7 +381,10 @@ HttpResponse replay_policy(const ApiCall& call) {
   const std::vector<std::string> problems = call.policies->check(*toml);
   if (!problems.empty()) return answered({{"error", "the policy has problems"}, {"problems", problems}}, 422);
   Result<std::string> replayed = call.policies->replay(*toml, text_of(body["steps"]));
-  if (!replayed) return api_problem(400, replayed.error().message);
+  if (!replayed) {
+    const bool is_busy = replayed.error().kind == Error::Kind::kWrite;
+    return is_busy ? failed(replayed.error()) : api_problem(400, replayed.error().message);
+  }
   return {200, "application/json", std::move(*replayed), {}, false, ""};
 }
 

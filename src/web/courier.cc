@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <ctime>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <set>
 
@@ -79,7 +80,11 @@ void Courier::run() {
   std::unique_lock lock(mutex_);
   while (!stopping_) {
     lock.unlock();
-    deliver();
+    try {
+      deliver();
+    } catch (const std::exception& problem) {
+      say_(fmt::format("webhooks are told of nothing: {}; tried again", problem.what()));
+    }
     lock.lock();
     came_.wait_for(lock, options_.round, [this] { return stopping_; });
   }
@@ -104,6 +109,17 @@ void Courier::note(const std::string& target, const Result<HttpAnswer>& answer) 
   said = problem;
 }
 
+/// What is thrown is a failure like others.
+Result<HttpAnswer> Courier::ask(const ServerUrl& server, HttpCall& call) {
+  call.time = kCallTime;
+  call.most_answer_bytes = 0;
+  try {
+    return call_(server, call);
+  } catch (const std::exception& problem) {
+    return Error{Error::Kind::kUnreadable, fmt::format("http://{}:{}: {}", server.host, server.port, problem.what())};
+  }
+}
+
 void Courier::deliver_events() {
   std::set<std::string> failing;  // one that does not answer holds the others up once a round
   for (const StoredDelivery& one : service_->due_deliveries(kMostAtOnce)) {
@@ -117,13 +133,12 @@ void Courier::deliver_events() {
     call.method = "POST";
     call.target = url->target;
     call.body = one.body;
-    call.time = kCallTime;
     call.headers.emplace_back("Eroica-Delivery", fmt::to_string(one.id));
     if (!options_.secret.empty()) {
       call.headers.emplace_back("Eroica-Signature",
                                 webhook_signature(options_.secret, service_->now() / kSecondNs, one.body));
     }
-    const Result<HttpAnswer> answer = call_(url->server, call);
+    const Result<HttpAnswer> answer = ask(url->server, call);
     note(one.target, answer);
     if (is_accepted(answer)) {
       service_->delivered(one);
@@ -146,8 +161,7 @@ void Courier::tell_alertmanager() {
   call.method = "POST";
   call.target = (url->target == "/" ? "" : url->target) + "/api/v2/alerts";
   call.body = alerts_json(incidents, now_ns);
-  call.time = kCallTime;
-  const Result<HttpAnswer> answer = call_(url->server, call);
+  const Result<HttpAnswer> answer = ask(url->server, call);
   note(options_.alertmanager, answer);
 }
 

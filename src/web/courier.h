@@ -44,6 +44,7 @@ class Courier {
   void run();
   void deliver_events();
   void tell_alertmanager();
+  Result<HttpAnswer> ask(const ServerUrl& server, HttpCall& call);
   void note(const std::string& target, const Result<HttpAnswer>& answer);
 
   Service* service_;

@@ -9,6 +9,8 @@
 #include <boost/beast/core/flat_buffer.hpp>
 #include <boost/beast/core/tcp_stream.hpp>
 #include <boost/beast/http.hpp>
+#include <chrono>
+#include <exception>
 
 namespace eroica {
 namespace {
@@ -18,6 +20,8 @@ namespace beast = boost::beast;
 namespace http = beast::http;
 using tcp = asio::ip::tcp;
 using Code = boost::system::error_code;
+
+constexpr std::chrono::milliseconds kLookEvery{100};
 
 /// One exchange, step by step, on the caller's thread.
 class Exchange {
@@ -38,7 +42,11 @@ class Exchange {
     for (const auto& [name, value] : call_.headers) request_.set(name, value);
     request_.body() = call_.body;
     request_.prepare_payload();
-    parser_.body_limit(call_.most_answer_bytes);
+    if (call_.most_answer_bytes > 0) {
+      parser_.body_limit(call_.most_answer_bytes);
+    } else {
+      parser_.body_limit(boost::none);
+    }
     parser_.header_limit(65'536);
     resolver_.async_resolve(server_.host, server_.port, [this](Code code, tcp::resolver::results_type found) {
       if (code) return finish(code);
@@ -47,13 +55,17 @@ class Exchange {
         http::async_write(stream_, request_, [this](Code written, size_t) {
           // A server that refuses early answers before it has read everything.
           write_failed_ = written;
-          http::async_read(stream_, buffer_, parser_,
-                           [this](Code read, size_t) { finish(read && write_failed_ ? write_failed_ : read); });
+          const auto then = [this](Code read, size_t) { finish(read && write_failed_ ? write_failed_ : read); };
+          if (call_.most_answer_bytes == 0) return http::async_read_header(stream_, buffer_, parser_, then);
+          http::async_read(stream_, buffer_, parser_, then);
         });
       });
     });
     stream_.expires_never();
-    io_.run_for(call_.time);
+    const auto end = std::chrono::steady_clock::now() + call_.time;
+    while (!io_.stopped() && std::chrono::steady_clock::now() < end && !(call_.is_given_up && call_.is_given_up())) {
+      io_.run_until(std::min(end, std::chrono::steady_clock::now() + kLookEvery));
+    }
     if (!finished_) return problem("no answer in time");
     if (code_) return problem(code_.message());
     return HttpAnswer{static_cast<int>(parser_.get().result_int()), std::move(parser_.get().body())};
@@ -126,6 +138,12 @@ Result<TargetUrl> parse_target_url(std::string_view url) {
   return Error{Error::Kind::kInvalid, fmt::format("{}: its path has characters that must be encoded", url)};
 }
 
-Result<HttpAnswer> http_call(const ServerUrl& server, const HttpCall& call) { return Exchange(server, call).run(); }
+Result<HttpAnswer> http_call(const ServerUrl& server, const HttpCall& call) {
+  try {
+    return Exchange(server, call).run();
+  } catch (const std::exception& problem) {  // as where no descriptor is left
+    return Error{Error::Kind::kUnreadable, fmt::format("http://{}:{}: {}", server.host, server.port, problem.what())};
+  }
+}
 
 }  // namespace eroica

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -33,8 +34,10 @@ struct HttpCall {
   std::string token;   ///< empty: none
   std::string body;    ///< JSON; empty: none
   std::vector<std::pair<std::string, std::string>> headers{};
-  std::chrono::milliseconds time{10'000};  ///< for all of it
-  size_t most_answer_bytes = size_t{64} << 20;
+  std::chrono::milliseconds time{10'000};      ///< for all of it
+  size_t most_answer_bytes = size_t{1} << 20;  ///< 0: only its status is read
+  /// Asked a few times a second while nothing comes; true: nobody waits for the answer any longer.
+  std::function<bool()> is_given_up{};
 };
 
 struct HttpAnswer {
@@ -42,7 +45,7 @@ struct HttpAnswer {
   std::string body;
 };
 
-/// One request by a connection of its own. Error kUnreadable: no answer, and why.
+/// One request by a connection of its own. Error kUnreadable: no answer, and why. Never throws.
 Result<HttpAnswer> http_call(const ServerUrl& server, const HttpCall& call);
 
 }  // namespace eroica

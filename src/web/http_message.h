@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -21,9 +22,11 @@ struct HttpResponse {
   std::string content_type = "application/json";
   std::string body;
   std::vector<std::pair<std::string, std::string>> headers;
-  /// Stays open, and carries the events of one audience (HttpServer::publish) after the body.
+  /// Stays open, and carries the events of one audience (HttpServer::publish) after the body; empty: of all.
   bool is_stream = false;
   std::string audience;
+  /// Asked at each heartbeat of a stream, and must not wait; false: it ends. None: it goes on.
+  std::function<bool()> goes_on{};
 };
 
 }  // namespace eroica

@@ -18,6 +18,7 @@
 #include <cctype>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <set>
 #include <string_view>
 #include <thread>
@@ -103,10 +104,11 @@ class HttpServer::Session : public std::enable_shared_from_this<Session> {
 
   [[nodiscard]] bool is_stream() const { return is_stream_; }
   void send_event(const std::string& audience, const std::shared_ptr<const std::string>& event) {
-    if (!is_stream_ || closed_ || (!audience_.empty() && !audience.empty() && audience != audience_)) return;
-    if (events_.size() >= kMostQueuedEvents) return close();
-    events_.push_back(event);
-    if (events_.size() == 1) write_event();
+    if (audience_.empty() || audience_ == audience) queue_event(event);
+  }
+  void beat(const std::shared_ptr<const std::string>& nothing) {
+    if (is_stream_ && !closed_ && goes_on_ && !goes_on_()) return close();
+    queue_event(nothing);
   }
 
  private:
@@ -207,6 +209,7 @@ class HttpServer::Session : public std::enable_shared_from_this<Session> {
     if (response.is_stream && !server_.has_room_for_stream()) response = refusal(503, "there are too many streams");
     const bool is_stream = response.is_stream;
     audience_ = response.audience;
+    goes_on_ = std::move(response.goes_on);
     busy_ = true;
     http::response<http::string_body> message;
     message.version(11);
@@ -270,6 +273,13 @@ class HttpServer::Session : public std::enable_shared_from_this<Session> {
                                      [self = shared_from_this()](Code, size_t) { self->close(); });
   }
 
+  void queue_event(const std::shared_ptr<const std::string>& event) {
+    if (!is_stream_ || closed_) return;
+    if (events_.size() >= kMostQueuedEvents) return close();
+    events_.push_back(event);
+    if (events_.size() == 1) write_event();
+  }
+
   void write_event() {
     stream_.expires_after(options_.body_time);
     asio::async_write(stream_, asio::buffer(*events_.front()), [self = shared_from_this()](Code code, size_t) {
@@ -290,6 +300,7 @@ class HttpServer::Session : public std::enable_shared_from_this<Session> {
   std::optional<http::response<http::string_body>> out_;
   std::optional<http::response_serializer<http::string_body>> serializer_;
   std::string audience_;
+  std::function<bool()> goes_on_;
   std::deque<std::shared_ptr<const std::string>> events_;
   std::array<char, 4096> scratch_{};
   size_t reserved_ = 0;  // of the server's pending bytes
@@ -333,7 +344,7 @@ void HttpServer::Parts::beat() {
     if (code || stopping) return;
     const auto nothing = std::make_shared<const std::string>(":\n\n");
     const std::vector<std::shared_ptr<Session>> all(sessions.begin(), sessions.end());
-    for (const auto& session : all) session->send_event("", nothing);
+    for (const auto& session : all) session->beat(nothing);
     beat();
   });
 }

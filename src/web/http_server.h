@@ -47,8 +47,9 @@ class HttpServer {
   void start();
   /// Takes no new requests, lets answers that are under way go out, and ends streams.
   void stop();
-  /// Sends to the open streams whose audience is `audience` or empty. `event`: whole lines of text/event-stream, with
-  /// the empty line at the end. A stream that takes too little is closed. On any thread; never waits.
+  /// Sends to the open streams whose audience is `audience` or empty; an empty one is only for the latter. `event`:
+  /// whole lines of text/event-stream, with the empty line at the end. A stream that takes too little is closed. On any
+  /// thread; never waits.
   void publish(const std::string& audience, const std::string& event);
 
  private:

@@ -64,6 +64,7 @@ Status Service::load() {
   if (!document) return document.error();
   next_incident_ = *incident;
   next_document_ = *document;
+  next_order_ = std::max<int64_t>(1, clock_() / 1000);
   const auto record_of = [&](const std::string& tenant, const std::string& job) -> JobRecord& {
     JobRecord& record = jobs_[{tenant, job}];
     record.tenant = tenant;
@@ -436,6 +437,7 @@ Status Service::read_tokens() {
   for (StoredToken& token : *stored) tokens[token.hash] = std::move(token);
   const std::lock_guard lock(tokens_mutex_);
   tokens_ = std::move(tokens);
+  needs_token_ = needs_token_ || !tokens_.empty();
   return ok_status();
 }
 
@@ -450,9 +452,9 @@ std::optional<Caller> Service::caller_of(const std::string& token) {
   return role ? std::optional(Caller{found.name, *role, found.tenant}) : std::nullopt;
 }
 
-bool Service::has_tokens() {
+bool Service::needs_token() {
   const std::lock_guard lock(tokens_mutex_);
-  return !tokens_.empty();
+  return needs_token_;
 }
 
 std::vector<StoredDelivery> Service::due_deliveries(size_t most) {

@@ -115,7 +115,8 @@ class Service {
   Result<std::vector<AuditLine>> audit(const std::optional<std::string>& tenant, int64_t most);
   /// nullopt: no such token, or its time is over. These two know what tick() last read, and never wait for the store.
   std::optional<Caller> caller_of(const std::string& token);
-  bool has_tokens();
+  /// There has been a token since the service was made: who removes the last one does not open it to everybody.
+  bool needs_token();
 
   /// What is to be sent to webhooks now, the oldest first. Each is delivered() or put_off() for longer and longer.
   std::vector<StoredDelivery> due_deliveries(size_t most);
@@ -156,7 +157,7 @@ class Service {
   std::vector<Order> orders_;
   int64_t next_incident_ = 1;
   int64_t next_document_ = 1;
-  int64_t next_order_ = 1;
+  int64_t next_order_ = 1;  // hosts remember those that they followed: never used again, also after a new start
   int64_t forgot_ns_ = 0;
   std::string problem_;
   uint64_t observations_ = 0;
@@ -164,6 +165,7 @@ class Service {
 
   std::mutex tokens_mutex_;
   std::map<std::string, StoredToken> tokens_;  // by their hashes
+  bool needs_token_ = false;
 };
 
 }  // namespace eroica

@@ -208,6 +208,9 @@ def test_a_replay_tells_what_the_policy_would_have_said(serve):
     assert code == 200
     assert json.loads(text)["alarms"] >= 1
     assert json.loads(text)["false_alarms"] == 0
+    code, text = server.ask("POST", "/api/v1/policy/replay", {"toml": policy, "steps": {"step_seconds": [[1e6] * 2000]}})
+    assert code == 400
+    assert "too long" in text
 
 
 # -- what survives

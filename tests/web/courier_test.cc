@@ -5,6 +5,7 @@
 
 #include <filesystem>
 #include <nlohmann/json.hpp>
+#include <stdexcept>
 #include <string>
 #include <vector>
 
@@ -48,6 +49,7 @@ class CourierTest : public ::testing::Test {
         *service_, how,
         [this](const ServerUrl& server, const HttpCall& call) -> Result<HttpAnswer> {
           calls_.emplace_back(server.host, call);
+          if (broken_ == server.host) throw std::runtime_error("no descriptor is left");
           if (down_ == server.host) return Error{Error::Kind::kUnreadable, "down"};
           return HttpAnswer{204, ""};
         },
@@ -78,6 +80,7 @@ class CourierTest : public ::testing::Test {
   std::string folder_;
   int64_t now_ns_ = int64_t{1'800'000'000} * kSecond;
   std::string down_;
+  std::string broken_;
   std::vector<std::pair<std::string, HttpCall>> calls_;
   std::vector<std::string> said_;
   std::unique_ptr<Service> service_;
@@ -123,6 +126,19 @@ TEST_F(CourierTest, TriesAgainLaterAndLaterAlsoAfterANewStart) {
   courier_->deliver();
   EXPECT_EQ(to("hook").size(), 3U);
   EXPECT_EQ(to("hook")[2].body, to("hook")[0].body);
+  EXPECT_EQ(service_->health().deliveries, 0);
+}
+
+TEST_F(CourierTest, ACallThatThrowsIsOneThatFailed) {
+  broken_ = "hook";
+  trouble();
+  courier_->deliver();
+  EXPECT_EQ(to("other").size(), 1U);
+  EXPECT_THAT(said_, ElementsAre("http://hook:81: no descriptor is left; tried again"));
+  broken_ = "";
+  now_ns_ += 5 * kSecond;
+  courier_->deliver();
+  EXPECT_EQ(to("hook").size(), 2U);
   EXPECT_EQ(service_->health().deliveries, 0);
 }
 

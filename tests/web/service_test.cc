@@ -1,8 +1,15 @@
 #include "web/service.h"
 
+#include <arpa/inet.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <chrono>
 #include <filesystem>
 #include <fstream>
 #include <future>
@@ -10,6 +17,7 @@
 #include <set>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "web/api.h"
@@ -213,6 +221,20 @@ TEST_F(ServiceTest, TokensSayWhoMayDoWhat) {
   EXPECT_EQ(audit["audit"][0]["deed"], "POST /api/v1/jobs/job7/trigger");
 }
 
+TEST_F(ServiceTest, WhoRemovesTheLastTokenOpensNothing) {
+  EXPECT_EQ(ask("GET", "/api/v1/jobs").status, 200);
+  add_token("root", "admin", "");
+  const HttpResponse stream = ask("GET", "/api/v1/events", {}, "root");
+  ASSERT_TRUE(stream.is_stream);
+  EXPECT_TRUE(stream.goes_on());
+  ASSERT_TRUE(Store::open(folder_ + "/a.db", false).value()->remove_token("root").value());
+  service_->tick();
+  EXPECT_FALSE(stream.goes_on());
+  EXPECT_EQ(ask("GET", "/api/v1/jobs").status, 401);
+  start();
+  EXPECT_EQ(ask("GET", "/api/v1/jobs").status, 200);
+}
+
 TEST_F(ServiceTest, WithoutTokensNoOtherSitesPageGetsIn) {
   HttpRequest request{"GET", "/api/v1/jobs", "127.0.0.1", "evil.example:7430", "", "", ""};
   size_t most = 0;
@@ -233,6 +255,20 @@ TEST_F(ServiceTest, AWindowThatIsAskedForGoesToEachHostUntilItSaysWhatCameOfIt) 
   const Json outcome = {{"kind", "order"}, {"id", first["orders"][0]["id"]}, {"window", "w1"}, {"refused", ""}};
   EXPECT_TRUE(Json::parse(send({observation(4, outcome)}).body)["orders"].empty());
   EXPECT_EQ(get("/api/v1/jobs/job7")["orders"][0]["state"], "taken");
+}
+
+TEST_F(ServiceTest, AnOrderAfterANewStartIsNoneThatAHostKnows) {
+  ASSERT_EQ(send({observation(1, status("healthy"))}).status, 200);
+  const auto order = [&] {
+    const Json told = Json::parse(ask("POST", "/api/v1/jobs/job7/trigger", Json::object()).body);
+    return told["orders"][0]["id"].get<int64_t>();
+  };
+  order();
+  const int64_t before = order();
+  start();
+  now_ns_ += kSecond;
+  ASSERT_EQ(send({observation(2, status("healthy"))}).status, 200);
+  EXPECT_GT(order(), before);
 }
 
 TEST_F(ServiceTest, APolicyIsCheckedBeforeItIsKept) {
@@ -300,6 +336,31 @@ TEST_F(HttpTest, AnswersRequests) {
   EXPECT_EQ(call({.target = "/refused"})->status, 403);
 }
 
+TEST_F(HttpTest, ACallTakesNoMoreOfAnAnswerThanItSays) {
+  serve({},
+        [](const HttpRequest&) -> HttpResponse { return {200, "text/plain", std::string(5000, 'x'), {}, false, ""}; });
+  EXPECT_EQ(call({.target = "/", .most_answer_bytes = 5000})->body.size(), 5000U);
+  EXPECT_FALSE(call({.target = "/", .most_answer_bytes = 4999}).ok());
+  const Result<HttpAnswer> status = call({.target = "/", .most_answer_bytes = 0});
+  ASSERT_TRUE(status.ok()) << status.error().message;
+  EXPECT_EQ(status->status, 200);
+}
+
+TEST_F(HttpTest, ACallThatNobodyWaitsForEnds) {
+  std::promise<void> came;
+  std::promise<void> go_on;
+  serve({}, [&](const HttpRequest& request) {
+    came.set_value();
+    go_on.get_future().wait();
+    return echo(request);
+  });
+  const std::future<void> has_come = came.get_future();
+  const auto is_given_up = [&] { return has_come.wait_for(std::chrono::seconds(0)) == std::future_status::ready; };
+  EXPECT_FALSE(call({.target = "/", .time = std::chrono::hours(1), .is_given_up = is_given_up}).ok());
+  go_on.set_value();
+  server_->stop();
+}
+
 TEST_F(HttpTest, RefusesWhatIsTooLarge) {
   serve({}, echo);
   EXPECT_EQ(call({.method = "POST", .target = "/", .body = std::string(1001, 'x')})->status, 413);
@@ -332,6 +393,47 @@ TEST_F(HttpTest, AnswersThatAreUnderWayOutliveTheEnd) {
   go_on.set_value();
   EXPECT_EQ(answer.get()->status, 200);
   stopped.get();
+}
+
+/// Reads on until `end` comes, or the peer closes.
+std::string read_until(int fd, const std::string& end) {
+  std::string got;
+  std::array<char, 256> part{};
+  while (end.empty() || got.find(end) == std::string::npos) {
+    const ssize_t n = read(fd, part.data(), part.size());
+    if (n <= 0) break;
+    got.append(part.data(), static_cast<size_t>(n));
+  }
+  return got;
+}
+
+TEST_F(HttpTest, AStreamHearsItsAudienceAloneUntilItMayNoLonger) {
+  std::atomic<bool> allowed = true;
+  HttpServerOptions options;
+  options.heartbeat = std::chrono::milliseconds(20);
+  serve(options, [&](const HttpRequest&) {
+    HttpResponse response{200, "text/event-stream", "begin\n\n", {}, true, "vision"};
+    response.goes_on = [&] { return allowed.load(); };
+    return response;
+  });
+  const int fd = socket(AF_INET, SOCK_STREAM, 0);
+  sockaddr_in address{};
+  address.sin_family = AF_INET;
+  address.sin_port = htons(server_->port());
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  ASSERT_EQ(connect(fd, reinterpret_cast<const sockaddr*>(&address), sizeof address), 0);
+  constexpr std::string_view kAsk = "GET / HTTP/1.1\r\nHost: localhost\r\n\r\n";
+  ASSERT_EQ(write(fd, kAsk.data(), kAsk.size()), static_cast<ssize_t>(kAsk.size()));
+  read_until(fd, "\n:\n\n");  // a heartbeat: the stream has begun
+  server_->publish("", "data: of all\n\n");
+  server_->publish("speech", "data: of others\n\n");
+  server_->publish("vision", "data: own\n\n");
+  const std::string heard = read_until(fd, "own\n\n");
+  EXPECT_THAT(heard, HasSubstr("own"));
+  EXPECT_THAT(heard, ::testing::Not(HasSubstr("of ")));
+  allowed = false;
+  read_until(fd, "");  // its end
+  close(fd);
 }
 
 TEST(ServerUrl, IsTakenApart) {
