@@ -11,6 +11,7 @@
 #include "cli/job_setup.h"
 #include "cli/logging.h"
 #include "cli/options.h"
+#include "cli/server_access.h"
 #include "cli/text_or_json.h"
 
 namespace eroica {
@@ -82,7 +83,10 @@ int run_env(const EnvOptions& options, Log& log) {
   const std::string base = job_bases(process_environment()).front();
   remove_left_folders(base);
   // Our parent is the shell that will start the job.
-  const JobNote note{job_name(options.job, fmt::format("job-{}", getppid())), !options.watch_only, mark_of(getppid())};
+  const ProcessMark shell = mark_of(getppid());
+  const bool is_told = !environment_text("EROICA_SERVER").empty();
+  const std::string otherwise = is_told ? made_up_job("job", shell) : fmt::format("job-{}", shell.pid);
+  const JobNote note{job_name(options.job, otherwise), !options.watch_only, shell};
   const Result<std::string> folder = open_job_folder(base, note, kineto_config_for_job());
   if (!folder) {
     log.error(folder.error().message);

@@ -14,6 +14,7 @@
 #include "cli/logging.h"
 #include "cli/options.h"
 #include "cli/output.h"
+#include "cli/server_access.h"
 #include "cli/watched_job.h"
 
 namespace eroica {
@@ -74,14 +75,17 @@ int run_run(const RunOptions& options, Log& log) {
     }
     watch.report.append = [path = how.json](const std::string& line) { return append_line(path, line); };
   }
-  const JobNote note{job_name(options.job, fmt::format("run-{}", getpid())), !how.watch_only, mark_of(getpid())};
+  std::optional<ServiceLinkOptions> server = link_of(how);
+  const ProcessMark self = mark_of(getpid());
+  const std::string otherwise = server ? made_up_job("run", self) : fmt::format("run-{}", self.pid);
+  const JobNote note{job_name(options.job, otherwise), !how.watch_only, self};
   Result<JobFolder> folder = JobFolder::make(job_bases(process_environment()), note, kineto_config_for_job());
   if (!folder) {
     log.error(folder.error().message);
     return kExitNoOutput;
   }
   std::optional<ServiceLink> link;
-  if (std::optional<ServiceLinkOptions> server = link_of(how)) watch.link = &link.emplace(std::move(*server));
+  if (server) watch.link = &link.emplace(std::move(*server));
   const JobVariables variables{note.job, folder->sockets(), folder->traces(),  folder->kineto_config(),
                                probe,    note.profiling,    find_nccl_plugin()};
   Result<std::unique_ptr<WatchedJob>> job = WatchedJob::make(std::move(*folder), std::move(watch));

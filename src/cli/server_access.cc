@@ -1,7 +1,10 @@
 #include "cli/server_access.h"
 
+#include <fmt/format.h>
+
 #include <CLI/CLI.hpp>
 
+#include "agent/host_name.h"
 #include "cli/text_file.h"
 
 namespace eroica {
@@ -19,6 +22,11 @@ void add_server_options(CLI::App* command, ServerAccess& access) {
       ->type_name("FILE")
       ->excludes(token)
       ->group("Server");
+}
+
+std::string made_up_job(std::string_view what, const ProcessMark& owner) {
+  std::string id = fmt::format("{}-{}-{}-{}", what, this_host(), owner.pid, owner.start_ticks);
+  return is_job_id(id) ? id : fmt::format("{}-{}-{}", what, owner.pid, owner.start_ticks);
 }
 
 Result<KnownServer> known_server(const ServerAccess& access) {

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <exception>
 #include <nlohmann/json.hpp>
 #include <utility>
 
@@ -21,18 +22,23 @@ using Clock = std::chrono::steady_clock;
 using Kind = DetectorEvent::Kind;
 
 constexpr int kNice = 10;
-constexpr size_t kMostWaiting = 500;
 constexpr size_t kMostWaitingBytes = size_t{32} << 20;
 constexpr size_t kMostBatchBytes = size_t{8} << 20;
 constexpr size_t kMostFollowed = 1000;
+constexpr std::chrono::milliseconds kLastPause{200};
 
 size_t bytes_of(const Observation& observation) {
   const auto* document = std::get_if<DocumentTold>(&observation.what);
   return 512 + (document == nullptr ? 0 : document->json.size());
 }
 
+/// null: it is none that one of ours would give.
+nlohmann::json json_in(const std::string& body) {
+  return is_shallow(body) ? nlohmann::json::parse(body, nullptr, false) : nlohmann::json();
+}
+
 std::string problem_of(const HttpAnswer& answer) {
-  const nlohmann::json json = nlohmann::json::parse(answer.body, nullptr, false);
+  const nlohmann::json json = json_in(answer.body);
   return fmt::format("{}{}", answer.status, json.is_object() ? ", " + text(json, "error") : "");
 }
 
@@ -50,6 +56,7 @@ void ServiceLink::stop() {
   {
     const std::lock_guard lock(mutex_);
     stopping_ = true;
+    deadline_ = Clock::now() + options_.last_words;
   }
   came_.notify_one();
   thread_.join();
@@ -133,7 +140,7 @@ void ServiceLink::run() {
     if (stopping_) break;
     const bool with_status = Clock::now() >= next;
     lock.unlock();
-    const Delivery delivery = deliver(with_status);
+    const Delivery delivery = try_to_deliver(with_status);
     failures_ = delivery == Delivery::kLater ? failures_ + 1 : 0;
     if (failures_ > 0) {
       next = Clock::now() + pause();
@@ -141,13 +148,24 @@ void ServiceLink::run() {
       next = Clock::now() + options_.status_every;
     }
   }
-  const Clock::time_point deadline = Clock::now() + options_.last_words;
-  while (Clock::now() < deadline) {
+  while (Clock::now() < deadline_) {
     {
       const std::lock_guard lock(mutex_);
       if (waiting_.empty()) return;
     }
-    if (deliver(false) == Delivery::kLater) std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    if (try_to_deliver(false) == Delivery::kLater) {
+      std::this_thread::sleep_until(std::min(deadline_, Clock::now() + kLastPause));
+    }
+  }
+}
+
+/// Whatever is thrown, the job goes on.
+ServiceLink::Delivery ServiceLink::try_to_deliver(bool with_status) {
+  try {
+    return deliver(with_status);
+  } catch (const std::exception& problem) {
+    say_once(problem.what());
+    return Delivery::kLater;
   }
 }
 
@@ -166,14 +184,14 @@ ServiceLink::Delivery ServiceLink::deliver(bool with_status) {
     size_t bytes = 0;
     for (const Waiting& one : waiting_) {
       bytes += one.bytes;
-      all = bytes <= kMostBatchBytes || batch.observations.empty();
+      all = batch.observations.size() < most_pieces_ && (bytes <= kMostBatchBytes || batch.observations.empty());
       if (!all) break;
       batch.observations.push_back(one.observation);
       last_waiting = one.observation.number;
     }
     // A status after what is left would have it taken for told.
     for (auto& [name, status] : statuses) {
-      if (all)
+      if (all && batch.observations.size() < most_pieces_)
         batch.observations.push_back({++last_number_, unix_ns(), name, options_.host, StatusTold{std::move(status)}});
     }
   }
@@ -183,18 +201,27 @@ ServiceLink::Delivery ServiceLink::deliver(bool with_status) {
   call.target = "/api/v1/observations";
   call.token = options_.server.token;
   call.body = to_text(batch);
+  call.is_given_up = [this] {
+    const std::lock_guard lock(mutex_);
+    return stopping_ && Clock::now() >= deadline_;
+  };
   const Result<HttpAnswer> answer = http_call(options_.server.url, call);
   if (!answer) {
     say_once(answer.error().message);
     return Delivery::kLater;
   }
   const bool never = answer->status == 400 || answer->status == 413;
+  if (never && batch.observations.size() > 1) {  // only the piece that is to blame is to go
+    most_pieces_ = batch.observations.size() / 2;
+    return Delivery::kDone;
+  }
+  if (!never) most_pieces_ = std::min(kMostWaiting, 2 * most_pieces_);
   if (answer->status != 200 && !never) {
     say_once(problem_of(*answer));
     return Delivery::kLater;
   }
   if (never) {
-    say(fmt::format("the server does not take what it is told: {}", problem_of(*answer)));
+    say(fmt::format("the server does not take a piece of what it is told: {}", problem_of(*answer)));
   } else {
     if (!said_.empty()) say_once("");
     take_orders(answer->body);
@@ -204,11 +231,11 @@ ServiceLink::Delivery ServiceLink::deliver(bool with_status) {
     waiting_bytes_ -= waiting_.front().bytes;
     waiting_.pop_front();
   }
-  return never ? Delivery::kRefused : Delivery::kDone;
+  return Delivery::kDone;
 }
 
 void ServiceLink::take_orders(const std::string& answer) {
-  const nlohmann::json json = nlohmann::json::parse(answer, nullptr, false);
+  const nlohmann::json json = json_in(answer);
   const nlohmann::json* orders = json.is_object() ? member(json, "orders") : nullptr;
   if (orders == nullptr || !orders->is_array()) return;
   for (const nlohmann::json& order : *orders) {

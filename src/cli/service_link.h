@@ -24,7 +24,7 @@ struct ServiceLinkOptions {
   std::chrono::milliseconds status_every{2000};
   std::chrono::milliseconds least_pause{1000};  ///< after a failure; doubles with each, drawn from its upper half
   std::chrono::milliseconds most_pause{60'000};
-  std::chrono::milliseconds last_words{5000};  ///< how long stop() tries to deliver what is left
+  std::chrono::milliseconds last_words{5000};  ///< how long stop() tries to deliver what is left; in all
 };
 
 /// Tells a server of the jobs of this process: how they stand every few seconds, and what happens to them at once. What
@@ -61,9 +61,11 @@ class ServiceLink {
     Observation observation;
     size_t bytes = 0;
   };
-  enum class Delivery { kDone, kLater, kRefused };
+  enum class Delivery { kDone, kLater };
+  static constexpr size_t kMostWaiting = 500;
 
   void run();
+  Delivery try_to_deliver(bool with_status);
   Delivery deliver(bool with_status);
   void take_orders(const std::string& answer);
   void say_once(const std::string& problem);
@@ -73,6 +75,7 @@ class ServiceLink {
   std::string sender_;
   uint64_t dice_;
   int failures_ = 0;
+  size_t most_pieces_ = kMostWaiting;  // of a batch: fewer after one that was refused
   std::string said_;
   std::set<int64_t> orders_;  // that were followed
 
@@ -85,6 +88,7 @@ class ServiceLink {
   size_t waiting_bytes_ = 0;
   int64_t last_number_ = 0;
   bool stopping_ = false;
+  std::chrono::steady_clock::time_point deadline_;  // once it stops
   std::thread thread_;
 };
 
