@@ -265,8 +265,8 @@ TEST_F(ServiceTest, AnOrderAfterANewStartIsNoneThatAHostKnows) {
   };
   order();
   const int64_t before = order();
-  start();
   now_ns_ += kSecond;
+  start();
   ASSERT_EQ(send({observation(2, status("healthy"))}).status, 200);
   EXPECT_GT(order(), before);
 }
