@@ -48,7 +48,7 @@ class Exchange {
       parser_.body_limit(boost::none);
     }
     parser_.header_limit(65'536);
-    resolver_.async_resolve(server_.host, server_.port, [this](Code code, tcp::resolver::results_type found) {
+    resolver_.async_resolve(server_.host, server_.port, [this](Code code, const tcp::resolver::results_type& found) {
       if (code) return finish(code);
       stream_.async_connect(found, [this](Code failed, const tcp::endpoint&) {
         if (failed) return finish(failed);
