@@ -132,8 +132,7 @@ _eroica() {
         '--keep-gib[forget the oldest beyond this size]:number' \
         '*--webhook[send what happens there]:address' \
         '--webhook-secret-file[sign with what stands in this file]:file:_files' \
-        '--alertmanager[keep this one told]:address' \
-        '*:name'
+        '--alertmanager[keep this one told]:address'
       ;;
     token)
       _arguments \

@@ -2,7 +2,9 @@
 """Checks the order of the pipeline's stages: no file of src/ includes a later stage.
 
 The order is EROICA_STAGES in src/CMakeLists.txt. Own headers are included as "STAGE/name.h",
-and every folder of src/ has its paragraph in src/README.md.
+and every folder of src/ has its paragraph in src/README.md. A type's name stands for one type:
+two of one name in one namespace break the one-definition rule as soon as they are linked together,
+and no compiler tells.
 """
 
 import re
@@ -12,6 +14,9 @@ from pathlib import Path
 SRC = Path(__file__).resolve().parent.parent / "src"
 INCLUDE = re.compile(r'^\s*#\s*include\s*"([^"]+)"', re.MULTILINE)
 GENERATED = {"proto", "generated"}
+NAMESPACE = re.compile(r"^namespace(?: ([\w:]+))? \{")
+NAMESPACE_END = re.compile(r"^\}  // namespace\b")
+TYPE = re.compile(r"^(?:template <.*> )?(?:struct|class|union|enum(?: class)?) (\w+)\b(?!::)[^;]*\{")
 
 
 def stages():
@@ -47,9 +52,31 @@ def folder_problems(order):
             yield f"src/README.md says nothing of src/{folder}"
 
 
+def types_of(path):
+    """(name with its namespaces, line) of each type that other files could see as well."""
+    spaces = []
+    for line, text in enumerate(path.read_text().splitlines(), 1):
+        if begins := NAMESPACE.match(text):
+            spaces.append(begins.group(1))
+        elif NAMESPACE_END.match(text):
+            spaces.pop()
+        elif (found := TYPE.match(text)) and None not in spaces:
+            yield "::".join([*spaces, found.group(1)]), line
+
+
+def type_problems():
+    seen = {}
+    for path in sorted([*SRC.glob("*/*.h"), *SRC.glob("*/*.cc")]):
+        for name, line in types_of(path):
+            where = f"src/{path.relative_to(SRC)}:{line}"
+            if name in seen:
+                yield f"{where}: there is another {name} in {seen[name]}"
+            seen.setdefault(name, where)
+
+
 def main():
     order = stages()
-    problems = [*include_problems(order), *folder_problems(order)]
+    problems = [*include_problems(order), *folder_problems(order), *type_problems()]
     print("\n".join(problems) or "stages are in order")
     return 1 if problems else 0
 

@@ -26,12 +26,9 @@ struct Wait {
   std::string operation;
   std::vector<int32_t> waiting;
   std::vector<int32_t> missing;
-  std::vector<int32_t> unknown;  ///< of whom nothing is known here: on other hosts, or never begun
+  bool guessed = false;  ///< nothing is known here of the missing: they are on other hosts, or never began
   bool mismatch = false;
   std::string differs;  ///< of a mismatch: who entered what
-
-  /// Who is missing is only known not to be among those that are known.
-  [[nodiscard]] bool guessed() const { return !unknown.empty() && missing == unknown; }
 };
 
 using ByRank = std::map<int32_t, const RankInquiry*>;
@@ -77,11 +74,12 @@ std::optional<Wait> wait_in(const ProcessGroup& group, const ByRank& ranks) {
     }
   }
   if (wait.sequence < 0) return std::nullopt;
+  std::vector<int32_t> unknown;
   for (const int32_t rank : group.ranks) {
     const RankInquiry* inquiry = find(ranks, rank);
     const RecorderGroup* seen = find(inquiry, group.name);
     if (inquiry == nullptr) {
-      wait.unknown.push_back(rank);
+      unknown.push_back(rank);
     } else if (seen != nullptr && seen->enqueued == wait.sequence && !inquiry->process.dead()) {
       if (seen->completed >= wait.sequence) continue;
       wait.waiting.push_back(rank);
@@ -92,7 +90,10 @@ std::optional<Wait> wait_in(const ProcessGroup& group, const ByRank& ranks) {
   }
   if (wait.waiting.empty()) return std::nullopt;
   if (wait.missing.empty()) find_mismatch(wait, ranks);
-  if (wait.missing.empty()) wait.missing = wait.unknown;  // one of them, at least
+  if (wait.missing.empty()) {  // one of those, at least
+    wait.guessed = true;
+    wait.missing = std::move(unknown);
+  }
   if (wait.missing.empty()) return std::nullopt;
   std::ranges::sort(wait.waiting);
   std::ranges::sort(wait.missing);
@@ -108,7 +109,7 @@ const Wait* root_of(const std::vector<Wait>& waits, bool& deadlock) {
   for (const Wait& wait : waits) {
     const bool free =
         wait.mismatch || std::ranges::any_of(wait.missing, [&](int32_t r) { return !waiting.contains(r); });
-    const auto weight = [](const Wait& one) { return std::pair(!one.guessed(), one.waiting.size()); };
+    const auto weight = [](const Wait& one) { return std::pair(!one.guessed, one.waiting.size()); };
     if (free && (best == nullptr || weight(wait) > weight(*best))) best = &wait;
   }
   deadlock = best == nullptr && !waits.empty();
@@ -245,7 +246,7 @@ Conclusion conclude_blocked(const BlockedInquiry& inquiry, std::span<const Rule>
   }
   diagnosis.evidence.push_back({"time without a step", inquiry.silent_s, "s", {}, {}, {}});
   // Where it is half of the job or more that nothing is known of, its ranks are elsewhere rather than gone.
-  const bool elsewhere = root->guessed() && root->unknown.size() >= inquiry.ranks.size();
+  const bool elsewhere = root->guessed && root->missing.size() >= inquiry.ranks.size();
   diagnosis.confidence = answered ? 0.95 : elsewhere ? 0.4 : 0.7;
   diagnosis.confidence_why.emplace_back(
       answered    ? "the flight recorders of both sides, or the process's state, tell"

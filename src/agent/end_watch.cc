@@ -14,8 +14,6 @@ constexpr int64_t kLongBeforeNs = 10'000'000'000;
 constexpr size_t kSecondsBefore = 10;
 constexpr int kStatusBits = 8;  // that wait(2) puts an exit status above
 
-bool accuses(const RankExit& end) { return !end.in_order() && !end.as_asked(); }
-
 uint64_t oom_kills() { return number_after(SystemFiles().read("/proc/vmstat"), "oom_kill").value_or(0); }
 
 }  // namespace
@@ -81,7 +79,7 @@ void EndWatch::each_second() {
 
 std::optional<RankExits> EndWatch::to_tell(const RankTable& ranks, bool at_once, int64_t now_unix_ns) {
   if (told_ || !changed_) return std::nullopt;
-  const auto bad = std::ranges::find_if(ends_, accuses);
+  const auto bad = std::ranges::find_if(ends_, &RankExit::accuses);
   if (bad == ends_.end()) return std::nullopt;
   const bool all = living_.empty() && std::ranges::all_of(ends_, &RankExit::has_ended);
   if (!all && !at_once && now_unix_ns - bad->unix_ns < kOthersMayFollowNs) return std::nullopt;
@@ -89,7 +87,7 @@ std::optional<RankExits> EndWatch::to_tell(const RankTable& ranks, bool at_once,
   RankExits result;
   result.world_size = ranks.world_size();
   for (const RankExit& end : ends_) {
-    if (!accuses(end) && bad->unix_ns - end.unix_ns > kLongBeforeNs) {
+    if (!end.accuses() && bad->unix_ns - end.unix_ns > kLongBeforeNs) {
       result.ended_before.push_back(end.rank);
     } else {
       result.ends.push_back(end);

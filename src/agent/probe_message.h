@@ -48,10 +48,8 @@ struct HelloMessage {
   std::string stack_file;  ///< a name in the folder; empty: none
   std::map<std::string, std::string> env;
 
-  /// Its torch can compute on GPUs.
-  [[nodiscard]] bool can_use_gpu() const { return !cuda.empty() || !hip.empty(); }
-  /// It does, as far as it told.
-  [[nodiscard]] bool on_gpu() const { return can_use_gpu() && gpu.value_or(true); }
+  /// It computes on a GPU; where it did not tell: its torch can.
+  [[nodiscard]] bool on_gpu() const { return (!cuda.empty() || !hip.empty()) && gpu.value_or(true); }
 };
 
 struct GroupsMessage {

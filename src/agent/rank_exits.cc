@@ -120,9 +120,7 @@ namespace {
 
 /// The first end that is not what another one did to it; ends.size() where there is none.
 size_t first_cause(const RankExits& ends, bool are_all_here) {
-  const auto is_cause = [&](const RankExit& end) {
-    return !end.in_order() && !end.as_asked() && !is_consequence(end, are_all_here);
-  };
+  const auto is_cause = [&](const RankExit& end) { return end.accuses() && !is_consequence(end, are_all_here); };
   return static_cast<size_t>(std::ranges::find_if(ends.ends, is_cause) - ends.ends.begin());
 }
 
@@ -146,16 +144,15 @@ FirstToEnd find_first(const RankExits& ends) {
     place = 0;  // else they were noticed together, and their order says nothing
   }
   const RankExit& first = ends.ends[place];
-  if (first.in_order() || first.as_asked()) return {};
+  if (!first.accuses()) return {};
   const bool is_unknown = !first.wait_status && !first.said_bye;
   const bool has_followers =
       std::ranges::any_of(ends.ends, [&](const RankExit& end) { return is_consequence(end, are_all_here); });
   // Its program chose the status; nobody was left behind by that.
   if (first.said_bye && first.exception.empty() && !has_followers && ends.going_on.empty()) return {};
   if (is_unknown && !has_followers && ends.going_on.empty()) return {};
-  if (is_unknown && std::ranges::all_of(ends.ends, [&](const RankExit& end) {
-        return &end == &first || end.as_asked() || end.in_order();
-      })) {
+  if (is_unknown &&
+      std::ranges::all_of(ends.ends, [&](const RankExit& end) { return &end == &first || !end.accuses(); })) {
     return {};
   }
   std::vector<int32_t> all_alike;

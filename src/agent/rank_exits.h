@@ -31,6 +31,8 @@ struct RankExit {
   [[nodiscard]] bool in_order() const;
   /// Somebody asked for it: SIGTERM, Ctrl-C.
   [[nodiscard]] bool as_asked() const;
+  /// Neither: somebody may be to blame for it.
+  [[nodiscard]] bool accuses() const { return !in_order() && !as_asked(); }
 };
 
 /// "was killed by signal 9 (SIGKILL)"

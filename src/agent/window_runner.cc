@@ -9,7 +9,6 @@
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
-#include <fstream>
 #include <iterator>
 #include <map>
 #include <memory>
@@ -18,6 +17,7 @@
 #include "agent/live_bundle.h"
 #include "agent/nccl_ring.h"
 #include "agent/nccl_ring_reader.h"
+#include "agent/own_file.h"
 #include "base/rank_list.h"
 
 namespace eroica {
@@ -76,12 +76,6 @@ std::vector<NcclRank> nccl_ranks(const RankTable& ranks, const Window& window) {
     if (window.ranks().contains(number)) found.push_back({number, rank.name.substr(0, rank.name.find('-'))});
   }
   return found;
-}
-
-bool write_text(const std::string& path, const std::string& text) {
-  std::ofstream file(path, std::ios::binary | std::ios::trunc);
-  file << text;
-  return static_cast<bool>(file.flush());
 }
 
 }  // namespace
@@ -302,7 +296,8 @@ void WindowRunner::write_bundle(const RankTable& ranks) {
     entry.edges = std::move(edges_[number]);
     bundle.ranks.push_back(std::move(entry));
   }
-  if (!write_text(folder_ + "/bundle.json", bundle_json(bundle))) notes_.emplace_back("bundle.json cannot be written");
+  if (!write_own_file(folder_ + "/bundle.json", bundle_json(bundle)))
+    notes_.emplace_back("bundle.json cannot be written");
 }
 
 std::optional<WindowTaken> WindowRunner::tick(const RankTable& ranks, int64_t now_unix_ns) {

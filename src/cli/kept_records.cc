@@ -20,10 +20,10 @@ constexpr uint64_t kPlentyBytes = UINT64_MAX / 2;
 std::vector<KeptWindow> kept_in(const fs::path& folder) {
   std::vector<KeptWindow> kept;
   std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
+  for (fs::directory_iterator entry(folder, error), end; !error && entry != end; entry.increment(error)) {
+    const std::string name = entry->path().filename().string();
     struct stat found {};
-    if (!is_kept_records(name) || lstat(entry.path().c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
+    if (!is_kept_records(name) || lstat(entry->path().c_str(), &found) != 0 || !S_ISREG(found.st_mode)) continue;
     kept.push_back({name, static_cast<uint64_t>(found.st_size), int64_t{found.st_mtime} * 1'000'000'000});
   }
   return kept;

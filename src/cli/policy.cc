@@ -163,7 +163,7 @@ std::string in_words(const DetectorEvent& event) {
       text = fmt::format("blocked: nothing for {} s, {} s allowed", digits_text(event.blocked.silent_s),
                          digits_text(event.blocked.allowed_s));
       if (!event.blocked.all) text += fmt::format(", {} of the ranks", event.blocked.ranks.size());
-      break;
+      return text + "; its ranks are asked where they stand";
     case DetectorEvent::Kind::kStillSlow:
       return "still slow; window";
     case DetectorEvent::Kind::kRecovered:
@@ -175,7 +175,6 @@ std::string in_words(const DetectorEvent& event) {
     case DetectorEvent::Kind::kRequested:
       return "window that was asked for";
   }
-  if (event.kind == DetectorEvent::Kind::kBlocked) return text + "; its ranks are asked where they stand";
   return text + (event.window ? "; window" : fmt::format("; no window ({})", window_denial_name(event.denied)));
 }
 

@@ -4,14 +4,12 @@
 #include <fmt/format.h>
 #include <sys/file.h>
 #include <sys/resource.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cerrno>
 #include <charconv>
 #include <csignal>
-#include <cstdlib>
 #include <cstring>
 #include <ctime>
 #include <filesystem>
@@ -20,6 +18,8 @@
 #include <optional>
 
 #include "base/clocks.h"
+#include "base/descriptor.h"
+#include "cli/job_setup.h"
 #include "cli/live_report.h"
 #include "cli/logging.h"
 #include "cli/options.h"
@@ -77,12 +77,11 @@ std::optional<Endpoint> endpoint_of(std::string_view text) {
 }
 
 /// Two servers on one file would each know half.
-Result<int> lock_store(const std::string& store) {
+Result<Descriptor> lock_store(const std::string& store) {
   const std::string path = store + ".lock";
-  const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600);
-  if (fd < 0) return Error{Error::Kind::kWrite, fmt::format("{}: {}", path, std::strerror(errno))};
-  if (flock(fd, LOCK_EX | LOCK_NB) == 0) return fd;
-  close(fd);
+  Descriptor lock(open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, 0600));
+  if (lock.number() < 0) return Error{Error::Kind::kWrite, fmt::format("{}: {}", path, std::strerror(errno))};
+  if (flock(lock.number(), LOCK_EX | LOCK_NB) == 0) return lock;
   return Error{Error::Kind::kWrite, fmt::format("{}: another 'eroica serve' uses it", store)};
 }
 
@@ -154,13 +153,9 @@ void until_signalled(Service& service) {
 }  // namespace
 
 std::string default_store() {
-  const auto of_environment = [](const char* name) -> std::string {
-    const char* value = std::getenv(name);  // NOLINT(concurrency-mt-unsafe): before there are threads
-    return value == nullptr ? "" : value;
-  };
-  if (const std::string data = of_environment("XDG_DATA_HOME"); data.starts_with('/'))
+  if (const std::string data = environment_text("XDG_DATA_HOME"); data.starts_with('/'))
     return data + "/eroica/eroica.db";
-  const std::string home = of_environment("HOME");
+  const std::string home = environment_text("HOME");
   return home.empty() ? "eroica.db" : home + "/.local/share/eroica/eroica.db";
 }
 
@@ -206,7 +201,7 @@ int run_serve(const ServeOptions& options, Log& log) {
     return kExitUsage;
   }
   make_folder_of(path);
-  const Result<int> lock = lock_store(path);
+  const Result<Descriptor> lock = lock_store(path);  // longer than the store is open
   if (!lock) {
     log.error(lock.error().message);
     return kExitNoInput;
@@ -263,7 +258,6 @@ int run_serve(const ServeOptions& options, Log& log) {
   until_signalled(**service);
   courier.stop();
   server->stop();
-  close(*lock);
   return 0;
 }
 

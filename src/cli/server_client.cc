@@ -15,6 +15,7 @@
 #include "cli/options.h"
 #include "cli/server_access.h"
 #include "cli/text_or_json.h"
+#include "coordinator/json.h"
 #include "web/target.h"
 
 namespace eroica {
@@ -198,16 +199,15 @@ HttpCall call_of(const ServerQuery& query) {
         if (!query.for_jobs.empty()) change["jobs"] = {query.for_jobs};
         if (!query.url.empty()) change["url"] = query.url;
         if (!query.against.empty()) change["incident"] = std::stoll(query.against);
-        call.body = change.dump(-1, ' ', false, Json::error_handler_t::replace);
+        call.body = text_of(change);
       }
       break;
     case ServerQuery::Kind::kFeedback:
       call.method = "POST";
       call.target = fmt::format("/api/v1/incidents/{}/feedback", percent_encoded(query.incident));
-      call.body = Json{{"verdict", query.verdict == "other-cause" ? "other_cause" : query.verdict},
-                       {"cause", query.cause},
-                       {"text", query.text}}
-                      .dump(-1, ' ', false, Json::error_handler_t::replace);
+      call.body = text_of({{"verdict", query.verdict == "other-cause" ? "other_cause" : query.verdict},
+                           {"cause", query.cause},
+                           {"text", query.text}});
       break;
     case ServerQuery::Kind::kReport:
       call.target = fmt::format("/api/v1/report?from_unix_ns={}{}", from_ns, query.csv ? "&format=csv" : "");

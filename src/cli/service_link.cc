@@ -111,8 +111,8 @@ void ServiceLink::hear(const std::string& job, const WatchNews& news) {
   } else if (const auto* taken = std::get_if<WindowTaken>(&news)) {
     const WindowPlan& plan = taken->window.plan();
     tell(job, unix_ns(),
-         WindowTold{plan.id, static_cast<double>(plan.end_unix_ns - plan.start_unix_ns) * 1e-9,
-                    static_cast<int64_t>(taken->window.written_count()), taken->interference_ms});
+         WindowTold{plan.id, plan.length_s(), static_cast<int64_t>(taken->window.written_count()),
+                    taken->interference_ms});
   }
 }
 

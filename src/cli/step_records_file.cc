@@ -139,8 +139,8 @@ std::vector<std::string> step_record_files(const std::string& given) {
   std::error_code error;
   std::vector<std::string> files;
   if (fs::is_directory(given, error) && !fs::exists(fs::path(given) / kStepsOfFolder, error)) {
-    for (const fs::directory_entry& entry : fs::directory_iterator(given, error)) {
-      if (is_kept_records(entry.path().filename().string())) files.push_back(entry.path().string());
+    for (fs::directory_iterator entry(given, error), end; !error && entry != end; entry.increment(error)) {
+      if (is_kept_records(entry->path().filename().string())) files.push_back(entry->path().string());
     }
     std::ranges::sort(files);
   }

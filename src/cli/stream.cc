@@ -174,11 +174,12 @@ class Joiner {
     joining_ = true;
     while (next_ < waiting_.size() && waiting_[next_]) {
       Part due = std::move(*waiting_[next_]);
+      const uint64_t bytes = chunks_[next_].bytes;
       waiting_[next_++].reset();
       --here_;
       lock.unlock();
       room_.notify_all();
-      join(std::move(due));
+      join(std::move(due), bytes);
       lock.lock();
     }
     joining_ = false;
@@ -189,11 +190,11 @@ class Joiner {
  private:
   static constexpr size_t kMostHere = 16;
 
-  void join(Part part) {
+  void join(Part part, uint64_t bytes) {
     const size_t ranks = part.builder.ranks();
     const bool first = all_.builder.ranks() == 0;
     all_.builder.append(std::move(part.builder));
-    joined_bytes_ += chunks_[joined_++].bytes;
+    joined_bytes_ += bytes;
     if (first && ranks > 0 && joined_bytes_ > 0) {
       all_.builder.reserve(static_cast<size_t>(static_cast<double>(ranks) * static_cast<double>(bytes_) /
                                                static_cast<double>(joined_bytes_)));
@@ -212,7 +213,6 @@ class Joiner {
   size_t here_ = 0;  // that wait
   size_t next_ = 0;
   bool joining_ = false;
-  size_t joined_ = 0;
   uint64_t joined_bytes_ = 0;
   uint64_t bytes_;
   Part all_;

@@ -1,15 +1,14 @@
 #include "cli/watch_command.h"
 
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <array>
 #include <chrono>
 #include <nlohmann/json.hpp>
 #include <utility>
 
+#include "agent/host_name.h"
 #include "agent/json_member.h"
 #include "cli/executor.h"
 #include "cli/job_setup.h"
@@ -51,8 +50,8 @@ std::optional<ServiceLinkOptions> link_of(const WatchCommand& options) {
   if (!server) return std::nullopt;
   ServiceLinkOptions link;
   link.server = *server;
-  std::array<char, 256> name{};
-  link.host = gethostname(name.data(), name.size() - 1) == 0 && name[0] != '\0' ? name.data() : "localhost";
+  const std::string host = this_host();
+  link.host = host.empty() ? "localhost" : host;
   return link;
 }
 

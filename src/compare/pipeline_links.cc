@@ -5,6 +5,7 @@
 #include <cctype>
 #include <map>
 #include <string>
+#include <string_view>
 #include <unordered_map>
 
 #include "compare/program_difference.h"
@@ -16,6 +17,13 @@ namespace {
 constexpr size_t kLargestGroup = 1024;  // in which neighbours are looked for
 
 using Pair = std::pair<int32_t, int32_t>;
+
+// What a group's description says of the ranks in it.
+enum class GroupRole : uint8_t {
+  kUnknown,
+  kPipeline,   // its ranks are stages
+  kSameStage,  // its ranks share a stage: data, tensor, context, expert parallel
+};
 
 bool is_exchange(std::string_view kind) { return kind == "send" || kind == "recv"; }
 
@@ -142,8 +150,6 @@ std::vector<std::vector<Pair>> connected(const std::vector<Pair>& pairs) {
   return result;
 }
 
-}  // namespace
-
 GroupRole group_role(std::string_view desc) {
   bool pipeline = false;
   bool same_stage = false;
@@ -167,11 +173,12 @@ GroupRole group_role(std::string_view desc) {
   return pipeline ? GroupRole::kPipeline : GroupRole::kSameStage;
 }
 
+}  // namespace
+
 PipelineLinks pipeline_links(const Job& job) {
   const std::vector<GroupUse> uses = group_uses(job);
   PipelineLinks links;
   links.carries.resize(job.groups.size());
-  links.collectives.resize(job.groups.size());
   std::vector<GroupRole> roles;
   roles.reserve(job.groups.size());
   std::vector<bool> told(job.groups.size());  // with whom its ranks exchange
@@ -185,7 +192,6 @@ PipelineLinks pipeline_links(const Job& job) {
   for (uint32_t i = 0; i < job.groups.size(); ++i) {
     const std::vector<int32_t>& ranks = job.groups[i].ranks;
     roles.push_back(group_role(job.groups[i].desc));
-    links.collectives[i] = uses[i].collectives;
     if (roles[i] == GroupRole::kPipeline && ranks.size() > 1 && ranks.size() <= kLargestGroup) {
       // Ranks of a pipeline are numbered along it.
       for (size_t r = 1; r < ranks.size(); ++r) {

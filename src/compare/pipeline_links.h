@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -9,19 +8,10 @@
 
 namespace eroica {
 
-/// What a group's description says of the ranks in it.
-enum class GroupRole : uint8_t {
-  kUnknown,
-  kPipeline,   ///< its ranks are stages
-  kSameStage,  ///< its ranks share a stage: data, tensor, context, expert parallel
-};
-[[nodiscard]] GroupRole group_role(std::string_view desc);
-
 /// The exchanges of a job that are a pipeline's. Ring attention and experts exchange messages as well, within a stage.
 struct PipelineLinks {
   std::vector<std::pair<int32_t, int32_t>> neighbours;  ///< ranks, the smaller first; ascending, each pair once
   std::vector<bool> carries;      ///< by Job::groups: what is sent in it goes along the pipeline, as far as is known
-  std::vector<bool> collectives;  ///< by Job::groups: something other than messages goes through it
   bool unknown_partners = false;  ///< messages are exchanged, and nobody knows with whom
 };
 

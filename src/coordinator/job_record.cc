@@ -50,7 +50,7 @@ struct Life {
   std::vector<IncidentEvent>& events;
 
   Incident& incident() const { return *job.incident; }
-  bool has_open() const { return job.incident && incident().state != IncidentState::kClosed; }
+  bool has_open() const { return has_open_incident(job); }
   void tell(Kind kind) const { events.push_back({kind, incident()}); }
 
   /// Counts the time since the last observation: as lost while in trouble, else as recovered.
@@ -283,14 +283,12 @@ void take(JobRecord& job, const Observation& observation, int64_t document, int6
     host.left = true;
   }
   life.settle(at_ns);
-  job.changed = true;
 }
 
 void pass(JobRecord& job, int64_t now_unix_ns, const LifePolicy& policy, std::vector<IncidentEvent>& events) {
   const Life life{job, policy, now_unix_ns, events};
   if (!life.has_open() || now_unix_ns - job.last_unix_ns < policy.lost_ns) return;
   life.close(Resolution::kLost, now_unix_ns);
-  job.changed = true;
 }
 
 }  // namespace eroica

@@ -26,8 +26,11 @@ struct JobRecord {
   int64_t last_unix_ns = 0;
   std::map<std::string, HostView> hosts;  ///< by name; at most kMostHosts
   std::optional<Incident> incident;       ///< the one that is not closed, else the last one
-  bool changed = false;                   ///< … since it was last kept; for whoever keeps it
 };
+/// It has an incident that is not closed.
+inline bool has_open_incident(const JobRecord& job) {
+  return job.incident && job.incident->state != IncidentState::kClosed;
+}
 inline constexpr size_t kMostHosts = 16'384;
 
 /// How long things take; docs/service.md.

@@ -25,8 +25,6 @@ constexpr int64_t kMostNs = int64_t{8} * 1'000'000'000'000'000'000;  // the year
 
 Error invalid(std::string message) { return {Error::Kind::kInvalid, std::move(message)}; }
 
-std::string dumped(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
-
 std::string short_text(const In& object, const char* key, size_t most = kMostText) {
   return text(object, key).substr(0, most);
 }
@@ -263,7 +261,7 @@ bool is_shallow(std::string_view bytes) {
   return true;
 }
 
-std::string text_of(const Json& json) { return dumped(json); }
+std::string text_of(const Json& json) { return json.dump(-1, ' ', false, Json::error_handler_t::replace); }
 
 std::string to_text(const ObservationBatch& batch) {
   Json list = Json::array();
@@ -272,7 +270,7 @@ std::string to_text(const ObservationBatch& batch) {
     json.update(std::visit(WhatOut{}, one.what));
     list.push_back(std::move(json));
   }
-  return dumped({{"sender", batch.sender}, {"observations", std::move(list)}});
+  return text_of({{"sender", batch.sender}, {"observations", std::move(list)}});
 }
 
 Result<ObservationBatch> parse_observations(std::string_view bytes) {
@@ -414,7 +412,7 @@ Json to_json(const JobRecord& job, int64_t now_unix_ns, const LifePolicy& policy
     worst.cost.probe_percent = std::max(worst.cost.probe_percent, host.status.cost.probe_percent);
     worst.cost.watcher_percent = std::max(worst.cost.watcher_percent, host.status.cost.watcher_percent);
   }
-  const bool has_incident = job.incident && job.incident->state != IncidentState::kClosed;
+  const bool has_incident = has_open_incident(job);
   Json json = {{"tenant", job.tenant},
                {"job", job.job},
                {"state", job_state_name(job_state(job, now_unix_ns, policy))},

@@ -83,6 +83,11 @@ class Finder {
     constexpr size_t kLeastOthers = 3;
     const Peers& peers = facts_->now().peers;
     if (peers.sets.size() < 2) return;
+    // Every stage may run kernels that no other does.
+    const bool by_names = std::ranges::any_of(rule_->evidence, [](const EvidenceRule& evidence) {
+      return is_needed(evidence) && evidence.fact == "kernels.other_share";
+    });
+    if (by_names) return;
     Peers of_device;
     std::map<uint32_t, std::vector<uint32_t>> ranks_of;
     for (uint32_t rank = 0; rank < job_->ranks.size(); ++rank) {
@@ -100,13 +105,8 @@ class Finder {
     };
     std::vector<TimeClass> of_host = classes;
     std::erase(of_host, TimeClass::kCompute);
-    // Every stage may run kernels that no other does.
-    const bool by_names = std::ranges::any_of(rule_->evidence, [](const EvidenceRule& evidence) {
-      return is_needed(evidence) && evidence.fact == "kernels.other_share";
-    });
-    if (by_names) return;
     if (of_host.size() < classes.size() && job_->gpu_job) {
-      const std::vector<double> excess = kernel_excess_shares(*job_, facts_->now().index, kernel_class(*rule_));
+      const std::vector<double>& excess = facts_->kernel_excess(kernel_class(*rule_));
       look_at([&](uint32_t rank) { return excess[rank]; }, false);
     }
     const bool of_user_code = std::ranges::any_of(rule_->evidence, [](const EvidenceRule& evidence) {

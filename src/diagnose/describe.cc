@@ -196,10 +196,10 @@ std::string in_words(std::span<const int32_t> ranks) { return ranks.empty() ? "a
 
 std::string strongest_contradiction(const Match& match) {
   for (const Finding& finding : match.findings) {
-    if (finding.evidence->need == Need::kContradicts && finding.verdict == Verdict::kHolds) return in_words(finding);
+    if (finding.evidence->need == Need::kContradicts && finding.verdict == Judgement::kHolds) return in_words(finding);
   }
   for (const Finding& finding : match.findings) {
-    if (finding.evidence->need == Need::kSupports && finding.verdict == Verdict::kFails) {
+    if (finding.evidence->need == Need::kSupports && finding.verdict == Judgement::kFails) {
       return "not seen: " + in_words(finding);
     }
   }
@@ -218,7 +218,7 @@ std::string fill_in(const std::string& sentence, const Diagnosis& diagnosis, con
   std::string value = "?";
   std::string peers = "?";
   for (const Finding& finding : match.findings) {
-    if (!is_needed(*finding.evidence) || finding.verdict != Verdict::kHolds || !finding.seen) continue;
+    if (!is_needed(*finding.evidence) || finding.verdict != Judgement::kHolds || !finding.seen) continue;
     const KnownFact* known = find_fact(finding.evidence->fact);
     const std::string_view unit = known != nullptr ? known->unit : "";
     const auto amount = [&](double x) { return amount_text(x, unit); };
@@ -268,7 +268,7 @@ Diagnosis describe(const Selected& selected, std::span<const Rejection> rejectio
   for (const Need need : {Need::kRequired, Need::kAny, Need::kSupports}) {
     for (const Finding& finding : match.findings) {
       // Evidence without weight only says where the rule applies.
-      if (finding.evidence->weight > 0 && finding.evidence->need == need && finding.verdict == Verdict::kHolds &&
+      if (finding.evidence->weight > 0 && finding.evidence->need == need && finding.verdict == Judgement::kHolds &&
           finding.seen && diagnosis.evidence.size() < kMostEvidence) {
         diagnosis.evidence.push_back(evidence_of(finding, diagnosis.ranks));
       }

@@ -52,7 +52,7 @@ void count_losses(const Comparison& now, const std::vector<Selected>& claims, st
 // The same kernels with the same shapes take longer there.
 bool shown_by_kernels(const Match& match) {
   return std::ranges::any_of(match.findings, [](const Finding& finding) {
-    return is_needed(*finding.evidence) && finding.verdict == Verdict::kHolds &&
+    return is_needed(*finding.evidence) && finding.verdict == Judgement::kHolds &&
            finding.evidence->fact.starts_with("kernels.");
   });
 }

@@ -46,9 +46,9 @@ bool needs_or_likes(const Rule& rule, std::string_view fact) {
   return std::ranges::any_of(rule.evidence, [&](const EvidenceRule& evidence) { return evidence.fact == fact; });
 }
 
-// What the affected time has grown by since an earlier window of the same job, for rules that look there.
-std::optional<double> grown_since(const Facts& facts, const Rule& rule, uint32_t rank,
-                                  const std::vector<TimeClass>& classes) {
+// What the affected time was in an earlier window of the same job, as a share of this one's step, for rules that look
+// there.
+std::optional<double> share_before(const Facts& facts, const Rule& rule, const std::vector<TimeClass>& classes) {
   if (facts.baseline() == nullptr || !needs(rule, "baseline.")) return std::nullopt;
   const Job& job = *facts.now().job;
   const Job& then = *facts.baseline()->job;
@@ -56,7 +56,7 @@ std::optional<double> grown_since(const Facts& facts, const Rule& rule, uint32_t
   usual_ms.reserve(then.ranks.size());
   for (const RankFacts& before : then.ranks) usual_ms.push_back(own_share(before, classes) * then.step_ms);
   if (usual_ms.empty() || job.step_ms <= 0) return std::nullopt;
-  return std::max(0.0, own_share(job.ranks[rank], classes) - median(usual_ms) / job.step_ms);
+  return median(usual_ms) / job.step_ms;
 }
 
 // What keeps the host of all ranks from being ahead costs all the time that devices wait for it.
@@ -66,29 +66,47 @@ bool idles_device(const Rule& rule, const Job& job) {
          });
 }
 
-// Where nobody shows what a step would be without the cause.
-double share_estimated(const Candidate& candidate, const Facts& facts, uint32_t rank) {
-  constexpr double kTensorCoresGain = 0.875;  // they are eight times as fast as the ordinary ones, or more
-  const Job& job = *facts.now().job;
-  const std::vector<TimeClass> classes = affected_classes(*candidate.rule, job);
-  if (const auto grown = grown_since(facts, *candidate.rule, rank, classes)) return *grown;
-  if (needs(*candidate.rule, "kernels.simt_share")) {
-    double simt = 0;
-    for (const FunctionUse& use : job.uses_of(job.ranks[rank])) {
-      const JobFunction& function = job.functions[use.function];
-      if (function.workload == Workload::kMatrix && function.simt) simt += use.exposed;
+// What the cause may cost a rank, where nobody shows what a step would be without it.
+class Estimate {
+ public:
+  Estimate(const Candidate& candidate, const Facts& facts, const std::vector<TimeClass>& classes)
+      : job_(*facts.now().job),
+        classes_(classes),
+        before_(share_before(facts, *candidate.rule, classes)),
+        by_tensor_cores_(needs(*candidate.rule, "kernels.simt_share")) {
+    if (!idles_device(*candidate.rule, job_)) return;
+    // What some ranks have beyond the others is not everybody's.
+    least_ = std::numeric_limits<double>::infinity();
+    for (const uint32_t rank : candidate.subject.sample(kMostElsewhere)) {
+      if (job_.ranks[rank].observed) least_ = std::min(least_, own_share(job_.ranks[rank], classes));
     }
-    return kTensorCoresGain * simt;
   }
-  const double affected = own_share(job.ranks[rank], classes);
-  if (!idles_device(*candidate.rule, job)) return kUnmeasuredPart * affected;
-  // What some ranks have beyond the others is not everybody's.
-  double shared = affected;
-  for (const uint32_t other : candidate.subject.sample(kMostElsewhere)) {
-    if (job.ranks[other].observed) shared = std::min(shared, own_share(job.ranks[other], classes));
+
+  [[nodiscard]] double share_of(uint32_t rank) const {
+    const double affected = own_share(job_.ranks[rank], classes_);
+    if (before_) return std::max(0.0, affected - *before_);
+    if (by_tensor_cores_) return kTensorCoresGain * simt_share(rank);
+    return std::max(std::min(affected, least_), kUnmeasuredPart * affected);
   }
-  return std::max(shared, kUnmeasuredPart * affected);
-}
+
+ private:
+  static constexpr double kTensorCoresGain = 0.875;  // they are eight times as fast as the ordinary ones, or more
+
+  [[nodiscard]] double simt_share(uint32_t rank) const {
+    double share = 0;
+    for (const FunctionUse& use : job_.uses_of(job_.ranks[rank])) {
+      const JobFunction& function = job_.functions[use.function];
+      if (function.workload == Workload::kMatrix && function.simt) share += use.exposed;
+    }
+    return share;
+  }
+
+  const Job& job_;
+  const std::vector<TimeClass>& classes_;
+  std::optional<double> before_;
+  bool by_tensor_cores_;
+  double least_ = 0;  // of the ranks' affected time, where all of them lose that
+};
 
 std::string function_expression(const Rule& rule) {
   for (const EvidenceRule& evidence : rule.evidence) {
@@ -141,6 +159,7 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
     double own;
   };
   std::map<uint32_t, Usual> usual;
+  std::optional<Estimate> estimate;
   for (const uint32_t rank : candidate.subject.ranks()) {
     const uint32_t set = now.peers.set_of[rank];
     if (!job.ranks[rank].observed) {
@@ -182,7 +201,10 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
       saved = of_user_python ? user_python_share(job, job.ranks[rank]) : 0;
       if (!of_user_python || !is_needed(*user_python)) {
         candidate.effect_measured = false;
-        if (may_be_estimated(*candidate.rule)) saved = std::max(saved, share_estimated(candidate, facts, rank));
+        if (may_be_estimated(*candidate.rule)) {
+          if (!estimate) estimate.emplace(candidate, facts, classes);
+          saved = std::max(saved, estimate->share_of(rank));
+        }
       }
     }
     candidate.saved[rank] = std::max(0.0, saved);

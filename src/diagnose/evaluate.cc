@@ -90,8 +90,8 @@ bool few_steps(const Job& job) {
 
 void weigh(const Finding& finding, double& confidence, std::vector<std::string>& why) {
   const EvidenceRule& evidence = *finding.evidence;
-  if (finding.verdict == Verdict::kUnknown) return;
-  const bool holds = finding.verdict == Verdict::kHolds;
+  if (finding.verdict == Judgement::kUnknown) return;
+  const bool holds = finding.verdict == Judgement::kHolds;
   if (evidence.need == Need::kSupports || evidence.need == Need::kAny) {
     if (holds) {
       confidence += (1 - confidence) * (1 - std::pow(1 - kSupport, evidence.weight));
@@ -169,7 +169,7 @@ void keep_costlier_half(std::vector<Match>& matches) {
 // Did a signal point at the subject, beside or instead of time?
 bool shown_by_signal(const Match& match) {
   return std::any_of(match.findings.begin(), match.findings.end(), [](const Finding& finding) {
-    return is_needed(*finding.evidence) && finding.verdict == Verdict::kHolds && is_signal(finding.evidence->fact);
+    return is_needed(*finding.evidence) && finding.verdict == Judgement::kHolds && is_signal(finding.evidence->fact);
   });
 }
 
@@ -219,7 +219,9 @@ void doubt_chance(Match& match, const Comparison& now, double& confidence) {
   for (const PeerSet& set : now.peers.sets) {
     const std::vector<double> values =
         values_outside(set, candidate.subject, [&](uint32_t rank) { return own_share(now.job->ranks[rank], classes); });
-    for (const double value : values) apart.push_back(std::abs(value - median(values)));
+    if (values.empty()) continue;
+    const double usual = median(values);
+    for (const double value : values) apart.push_back(std::abs(value - usual));
   }
   if (apart.empty()) return;
   const double spread = 1.4826 * median(apart);
@@ -249,7 +251,7 @@ double confidence_of(Match& match, const Comparison& now) {
   bool first_any = true;
   for (const Finding& finding : match.findings) {
     // The first of the alternatives is what made the rule possible, as a required one is.
-    if (finding.evidence->need == Need::kAny && finding.verdict == Verdict::kHolds && first_any) {
+    if (finding.evidence->need == Need::kAny && finding.verdict == Judgement::kHolds && first_any) {
       first_any = false;
       continue;
     }
@@ -293,9 +295,9 @@ std::optional<Rejection> gather(Match& match, Facts& facts) {
   match.findings.reserve(rule.evidence.size());
   for (const EvidenceRule& evidence : rule.evidence) {
     Finding& finding =
-        match.findings.emplace_back(Finding{&evidence, Verdict::kUnknown, facts.observe(evidence, match.candidate)});
+        match.findings.emplace_back(Finding{&evidence, Judgement::kUnknown, facts.observe(evidence, match.candidate)});
     if (finding.seen) finding.verdict = judge(evidence.bounds, *finding.seen);
-    const bool holds = finding.verdict == Verdict::kHolds;
+    const bool holds = finding.verdict == Judgement::kHolds;
     if (evidence.need == Need::kRequired && !holds) return Rejection{&rule, in_words(finding), false, evidence.fact};
     if (evidence.need == Need::kAny) {
       if (first_any == nullptr) first_any = &finding;

@@ -13,8 +13,8 @@ namespace eroica {
 /// One piece of a rule's evidence as it was found.
 struct Finding {
   const EvidenceRule* evidence = nullptr;
-  Verdict verdict = Verdict::kUnknown;
-  std::optional<Observation> seen;  ///< absent: cannot be told here
+  Judgement verdict = Judgement::kUnknown;
+  std::optional<SeenFact> seen;  ///< absent: cannot be told here
 };
 
 /// A rule that holds for a candidate.

@@ -26,7 +26,7 @@ bool is_of_each_rank(std::string_view key, size_t values, size_t most, bool some
 Facts::Facts(const Comparison& now, const Comparison* baseline)
     : now_(&now), baseline_(baseline), matcher_(*now.job, *now.names) {}
 
-std::optional<Observation> Facts::observe(const EvidenceRule& evidence, const Candidate& candidate) {
+std::optional<SeenFact> Facts::observe(const EvidenceRule& evidence, const Candidate& candidate) {
   const KnownFact* known = find_fact(evidence.fact);
   if (known == nullptr) return std::nullopt;
   if (is_signal(*known)) {
@@ -50,12 +50,18 @@ std::optional<Observation> Facts::observe(const EvidenceRule& evidence, const Ca
   return other(fact, candidate);
 }
 
+const std::vector<double>& Facts::kernel_excess(KernelClass which) {
+  const auto [found, is_new] = kernel_excess_.try_emplace(which);
+  if (is_new) found->second = kernel_excess_shares(*now_->job, now_->index, which);
+  return found->second;
+}
+
 std::string label_keys(const EvidenceRule& evidence) {
   if (evidence.fact == "label.env_differs") return "^env\\.";
   return evidence.function.empty() ? "." : evidence.function;
 }
 
-std::optional<Observation> Facts::label(const EvidenceRule& evidence, const Candidate& candidate) {
+std::optional<SeenFact> Facts::label(const EvidenceRule& evidence, const Candidate& candidate) {
   const std::string keys = label_keys(evidence);
   const std::vector<uint32_t> minority = label_minority(keys);
   const std::vector<uint32_t> other = label_minority(keys, true);
@@ -71,7 +77,7 @@ std::optional<Observation> Facts::label(const EvidenceRule& evidence, const Cand
       ++differing;
     }
   }
-  Observation seen;
+  SeenFact seen;
   seen.value = 2 * differing > candidate.subject.ranks().size() ? 1 : 0;
   seen.peers_median = 0;
   return seen;
@@ -127,7 +133,7 @@ std::vector<uint32_t> Facts::label_minority(const std::string& expression, bool 
   return ranks;
 }
 
-std::optional<Observation> Facts::other(std::string_view fact, const Candidate& candidate) {
+std::optional<SeenFact> Facts::other(std::string_view fact, const Candidate& candidate) {
   const Job& job = *now_->job;
   if (fact == "trace.events_ratio") {
     return relative(

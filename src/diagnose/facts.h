@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -8,6 +9,7 @@
 #include <vector>
 
 #include "compare/comparison.h"
+#include "compare/kernel_speed.h"
 #include "diagnose/function_matcher.h"
 #include "diagnose/observation.h"
 
@@ -20,7 +22,7 @@ class Facts {
   Facts(const Comparison& now, const Comparison* baseline);
 
   /// Absent: cannot be told here (no samples, nobody to compare with, no baseline).
-  std::optional<Observation> observe(const EvidenceRule& evidence, const Candidate& candidate);
+  std::optional<SeenFact> observe(const EvidenceRule& evidence, const Candidate& candidate);
 
   /// Entities of a signal for which the evidence's bounds hold, each against all other entities of its kind.
   std::vector<uint32_t> entities_where(const EvidenceRule& evidence);
@@ -29,6 +31,8 @@ class Facts {
 
   /// Critical share of the functions that `expression` selects, by rank.
   std::vector<double> function_share(const std::string& expression);
+  /// kernel_excess_shares of the window, by rank.
+  const std::vector<double>& kernel_excess(KernelClass which);
   /// Ranks whose labels (keys matching `expression`) differ from what most have; nothing where no value has a majority.
   /// With `other_half` of two equally common values the other one.
   std::vector<uint32_t> label_minority(const std::string& expression, bool other_half = false) const;
@@ -38,26 +42,27 @@ class Facts {
   FunctionMatcher& matcher() { return matcher_; }
 
  private:
-  std::optional<Observation> signal(const EvidenceRule& evidence, const Candidate& candidate);
+  std::optional<SeenFact> signal(const EvidenceRule& evidence, const Candidate& candidate);
   std::vector<const SignalValue*> values_to_ask(const Signal& signal, const Subject& subject);
   void index_entities();
   /// The mean of a rank's own signal; NaN: not sampled.
   double signal_of_rank(std::string_view metric, uint32_t rank);
-  std::optional<Observation> use_by_kernels(const EvidenceRule& evidence, const Candidate& candidate);
-  std::optional<Observation> time(std::string_view fact, const Candidate& candidate);
-  std::optional<Observation> kernels(std::string_view fact, const Candidate& candidate);
-  std::optional<Observation> work(std::string_view fact, const Candidate& candidate);
-  std::optional<Observation> function(std::string_view fact, const EvidenceRule& evidence, const Candidate& candidate);
-  std::optional<Observation> transfer(std::string_view fact, const Candidate& candidate);
-  std::optional<Observation> label(const EvidenceRule& evidence, const Candidate& candidate);
-  [[nodiscard]] std::optional<Observation> blocked(std::string_view fact, const Candidate& candidate) const;
-  std::optional<Observation> from_baseline(std::string_view fact, const EvidenceRule& evidence);
-  std::optional<Observation> other(std::string_view fact, const Candidate& candidate);
+  std::optional<SeenFact> use_by_kernels(const EvidenceRule& evidence, const Candidate& candidate);
+  std::optional<SeenFact> time(std::string_view fact, const Candidate& candidate);
+  std::optional<SeenFact> kernels(std::string_view fact, const Candidate& candidate);
+  std::optional<SeenFact> work(std::string_view fact, const Candidate& candidate);
+  std::optional<SeenFact> function(std::string_view fact, const EvidenceRule& evidence, const Candidate& candidate);
+  std::optional<SeenFact> transfer(std::string_view fact, const Candidate& candidate);
+  std::optional<SeenFact> label(const EvidenceRule& evidence, const Candidate& candidate);
+  [[nodiscard]] std::optional<SeenFact> blocked(std::string_view fact, const Candidate& candidate) const;
+  std::optional<SeenFact> from_baseline(std::string_view fact, const EvidenceRule& evidence);
+  std::optional<SeenFact> other(std::string_view fact, const Candidate& candidate);
 
   const Comparison* now_;
   const Comparison* baseline_;
   FunctionMatcher matcher_;
   std::unordered_map<std::string, std::vector<double>> function_shares_;
+  std::map<KernelClass, std::vector<double>> kernel_excess_;
   std::vector<uint32_t> entities_begin_;     // of each rank, in entities_of_ranks_; lazily, for very large jobs
   std::vector<uint32_t> entities_of_ranks_;  // in Job::entities
 };

@@ -18,10 +18,10 @@ double says_stopped(Absence absence) {
 
 }  // namespace
 
-std::optional<Observation> Facts::blocked(std::string_view fact, const Candidate& candidate) const {
+std::optional<SeenFact> Facts::blocked(std::string_view fact, const Candidate& candidate) const {
   if (!now_->blocked) return std::nullopt;
   const BlockedJob& blocked = *now_->blocked;
-  Observation seen;
+  SeenFact seen;
   if (fact == "blocked.waiting") {
     seen.value = 1;
     return seen;

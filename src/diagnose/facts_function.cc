@@ -51,8 +51,8 @@ std::vector<double> Facts::function_share(const std::string& expression) {
   return shares;
 }
 
-std::optional<Observation> Facts::function(std::string_view fact, const EvidenceRule& evidence,
-                                           const Candidate& candidate) {
+std::optional<SeenFact> Facts::function(std::string_view fact, const EvidenceRule& evidence,
+                                        const Candidate& candidate) {
   const Job& job = *now_->job;
   if (fact == "function.user_share") {
     return contrasted(*now_, candidate, [&](uint32_t rank) { return user_python_share(job, job.ranks[rank]); });
@@ -105,9 +105,9 @@ std::optional<Observation> Facts::function(std::string_view fact, const Evidence
   return std::nullopt;
 }
 
-std::optional<Observation> Facts::transfer(std::string_view fact, const Candidate& candidate) {
+std::optional<SeenFact> Facts::transfer(std::string_view fact, const Candidate& candidate) {
   const Job& job = *now_->job;
-  const auto ratio = [&](Span span) -> std::optional<Observation> {
+  const auto ratio = [&](Span span) -> std::optional<SeenFact> {
     return observed(transfer_ratio(now_->transfers, job, candidate.subject, span), 1.0);
   };
   if (fact == "transfer.ratio") return ratio(Span::kUnknown);
@@ -121,8 +121,8 @@ std::optional<Observation> Facts::transfer(std::string_view fact, const Candidat
   if (fact == "transfer.pair_ratio") {
     const auto worst = slowest_pair(now_->transfers, job);
     if (!worst) return std::nullopt;
-    return Observation{worst->ratio, worst->usual, 0, std::nullopt,
-                       job.words[worst->hosts.first] + " and " + job.words[worst->hosts.second]};
+    return SeenFact{worst->ratio, worst->usual, 0, std::nullopt,
+                    job.words[worst->hosts.first] + " and " + job.words[worst->hosts.second]};
   }
   if (fact == "transfer.foreign_ratio" || fact == "transfer.pcie_ratio") {
     const bool of_nics = fact == "transfer.foreign_ratio";
@@ -182,7 +182,7 @@ std::optional<Observation> Facts::transfer(std::string_view fact, const Candidat
   return std::nullopt;
 }
 
-std::optional<Observation> Facts::from_baseline(std::string_view fact, const EvidenceRule& evidence) {
+std::optional<SeenFact> Facts::from_baseline(std::string_view fact, const EvidenceRule& evidence) {
   if (fact == "baseline.available") return observed(baseline_ != nullptr ? 1.0 : 0.0, std::nullopt);
   if (baseline_ == nullptr) return std::nullopt;
   const Job& now = *now_->job;
@@ -196,9 +196,11 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
     for (const FunctionUse& use : job.uses) {
       if (job.functions[use.function].kind == kind) values[job.functions[use.function].hash].push_back(value_of(use));
     }
-    return values;
+    std::map<uint64_t, double> medians;
+    for (const auto& [hash, of_ranks] : values) medians.emplace(hash, median(of_ranks));
+    return medians;
   };
-  const auto ratio_of = [&](FunctionKind kind, auto value_of) -> std::optional<Observation> {
+  const auto ratio_of = [&](FunctionKind kind, auto value_of) -> std::optional<SeenFact> {
     const auto before = per_function(then, kind, value_of);
     double actual = 0;
     double usual = 0;
@@ -206,7 +208,7 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
       const auto found = before.find(now.functions[use.function].hash);
       if (found == before.end() || value_of(use) <= 0) continue;
       actual += use.total;
-      usual += use.total * median(found->second) / value_of(use);
+      usual += use.total * found->second / value_of(use);
     }
     if (usual <= 0) return std::nullopt;
     return observed(actual / usual, 1);
@@ -230,10 +232,11 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
     for (const FunctionKind kind : {FunctionKind::kPython, FunctionKind::kOperator}) {
       const auto before = per_function(then, kind, own(then));
       for (const FunctionUse& use : now.uses) {
+        if (now.functions[use.function].kind != kind) continue;
         const auto found = before.find(now.functions[use.function].hash);
         const double here = own(now)(use);
-        if (now.functions[use.function].kind != kind || found == before.end() || here <= 0) continue;
-        const double there = median(found->second);
+        if (found == before.end() || here <= 0) continue;
+        const double there = found->second;
         if (there <= 0) continue;
         actual += use.self;
         usual += use.self * there / here;
@@ -264,6 +267,13 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
     std::unordered_set<uint64_t> known;
     for (const JobFunction& function : then.functions) known.insert(function.hash);
     const std::set<std::string> kinds_then = collective_kinds(then);
+    std::vector<bool> is_new;
+    is_new.reserve(now.functions.size());
+    for (const JobFunction& function : now.functions) {
+      is_new.push_back(!known.contains(function.hash) &&
+                       (function.kind != FunctionKind::kCollective ||
+                        kinds_then.contains(kind_of_collective(*now_->names, function.hash))));
+    }
     double fresh = 0;
     double all = 0;
     for (const FunctionUse& use : now.uses) {
@@ -271,10 +281,7 @@ std::optional<Observation> Facts::from_baseline(std::string_view fact, const Evi
       if (of_kind && function.kind != kind) continue;
       const double weight = of_kind ? use.total : use.exposed;
       all += weight;
-      const bool is_new =
-          !known.contains(function.hash) && (function.kind != FunctionKind::kCollective ||
-                                             kinds_then.contains(kind_of_collective(*now_->names, function.hash)));
-      if (is_new) fresh += weight;
+      if (is_new[use.function]) fresh += weight;
     }
     const double base = of_kind ? all : static_cast<double>(now.ranks.size());
     return observed(base > 0 ? fresh / base : 0, 0);

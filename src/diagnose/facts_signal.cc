@@ -100,7 +100,7 @@ std::vector<uint32_t> Facts::entities_where(const EvidenceRule& evidence) {
     const double median_of_all = median(all);
     const double mad_of_all = median_absolute_deviation(all);
     for (size_t i = 0; i < values.size(); ++i) {
-      Observation seen;
+      SeenFact seen;
       seen.value = all[i];
       if (values.size() > 16) {
         seen.peers_median = median_of_all;
@@ -111,7 +111,7 @@ std::vector<uint32_t> Facts::entities_where(const EvidenceRule& evidence) {
         seen.peers_median = median(others);
         seen.peers_mad = median_absolute_deviation(others);
       }
-      if (judge(evidence.bounds, seen) == Verdict::kHolds) found.push_back(values[i]->entity);
+      if (judge(evidence.bounds, seen) == Judgement::kHolds) found.push_back(values[i]->entity);
     }
   }
   std::sort(found.begin(), found.end());
@@ -174,7 +174,7 @@ double Facts::signal_of_rank(std::string_view metric, uint32_t rank) {
   return std::numeric_limits<double>::quiet_NaN();
 }
 
-std::optional<Observation> Facts::signal(const EvidenceRule& evidence, const Candidate& candidate) {
+std::optional<SeenFact> Facts::signal(const EvidenceRule& evidence, const Candidate& candidate) {
   const Job& job = *now_->job;
   const Signal* signal = job.signal(evidence.fact);
   if (signal == nullptr) return std::nullopt;
@@ -214,7 +214,7 @@ std::optional<Observation> Facts::signal(const EvidenceRule& evidence, const Can
     }
   }
   if (by_rank.empty()) return std::nullopt;
-  Observation seen;
+  SeenFact seen;
   for (const auto& [rank, value] : by_rank) seen.value += value / static_cast<double>(by_rank.size());
   if (!others.empty()) {
     seen.peers_median = median(others);
@@ -224,7 +224,7 @@ std::optional<Observation> Facts::signal(const EvidenceRule& evidence, const Can
   return seen;
 }
 
-std::optional<Observation> Facts::use_by_kernels(const EvidenceRule& evidence, const Candidate& candidate) {
+std::optional<SeenFact> Facts::use_by_kernels(const EvidenceRule& evidence, const Candidate& candidate) {
   if (!depends_on_kernels(evidence.fact) || candidate.rule == nullptr) return std::nullopt;
   const Job& job = *now_->job;
   struct Elsewhere {
@@ -265,7 +265,7 @@ std::optional<Observation> Facts::use_by_kernels(const EvidenceRule& evidence, c
     }
   }
   if (weight <= 0) return std::nullopt;
-  Observation seen;
+  SeenFact seen;
   seen.value = value / weight;
   seen.peers_median = reference / weight;
   seen.entity = entity;

@@ -36,7 +36,7 @@ double correlation_over_ranks(const Job& job, const std::vector<uint32_t>& ranks
 
 }  // namespace
 
-std::optional<Observation> Facts::time(std::string_view fact, const Candidate& candidate) {
+std::optional<SeenFact> Facts::time(std::string_view fact, const Candidate& candidate) {
   const Job& job = *now_->job;
   if (fact == "time.excess_share" || fact == "time.excess_ms") {
     if (!candidate.effect_measured || candidate.subject.is_all()) return std::nullopt;
@@ -70,7 +70,7 @@ std::optional<Observation> Facts::time(std::string_view fact, const Candidate& c
   return std::nullopt;
 }
 
-std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate& candidate) {
+std::optional<SeenFact> Facts::kernels(std::string_view fact, const Candidate& candidate) {
   const Job& job = *now_->job;
   const Subject& subject = candidate.subject;
   // Operators on the CPU have one name for many sizes: only ranks of the same stage run them alike.
@@ -148,7 +148,7 @@ std::optional<Observation> Facts::kernels(std::string_view fact, const Candidate
   return std::nullopt;
 }
 
-std::optional<Observation> Facts::work(std::string_view fact, const Candidate& candidate) {
+std::optional<SeenFact> Facts::work(std::string_view fact, const Candidate& candidate) {
   const Job& job = *now_->job;
   const auto ranks = candidate.subject.sample(1);
   const uint32_t set = ranks.empty() ? 0 : now_->peers.set_of[ranks.front()];

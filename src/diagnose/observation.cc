@@ -8,7 +8,7 @@ bool looks_for_more(const Bounds& bounds) {
   return bounds.above || bounds.above_peers || bounds.above_peers_ratio || bounds.above_baseline_ratio;
 }
 
-Verdict judge(const Bounds& bounds, const Observation& seen) {
+Judgement judge(const Bounds& bounds, const SeenFact& seen) {
   constexpr double kMost = std::numeric_limits<double>::infinity();
   bool unknown = false;
   bool fails = false;
@@ -37,8 +37,8 @@ Verdict judge(const Bounds& bounds, const Observation& seen) {
   test(bounds.below_peers_ratio, over(seen.peers_median), false);
   test(bounds.above_baseline_ratio, over(seen.baseline), true);
   test(bounds.below_baseline_ratio, over(seen.baseline), false);
-  if (fails) return Verdict::kFails;
-  return unknown ? Verdict::kUnknown : Verdict::kHolds;
+  if (fails) return Judgement::kFails;
+  return unknown ? Judgement::kUnknown : Judgement::kHolds;
 }
 
 }  // namespace eroica

@@ -26,7 +26,7 @@ struct Candidate {
 };
 
 /// One fact as it was seen on a candidate.
-struct Observation {
+struct SeenFact {
   double value = 0;
   std::optional<double> peers_median;
   double peers_mad = 0;
@@ -34,10 +34,10 @@ struct Observation {
   std::string entity;  ///< that shows it most, where it is an entity's
 };
 
-enum class Verdict : uint8_t { kHolds, kFails, kUnknown };
+enum class Judgement : uint8_t { kHolds, kFails, kUnknown };
 
 /// Do all bounds hold? Unknown where none fails but one needs peers or a baseline that are not there.
-Verdict judge(const Bounds& bounds, const Observation& observation);
+Judgement judge(const Bounds& bounds, const SeenFact& observation);
 
 /// What a rule's piece of evidence looks for: larger values, or smaller ones.
 bool looks_for_more(const Bounds& bounds);

@@ -2,9 +2,10 @@
 
 #include <algorithm>
 #include <array>
-#include <numeric>
 #include <string_view>
 #include <unordered_map>
+
+#include "compare/union_find.h"
 
 namespace eroica {
 namespace {
@@ -12,8 +13,7 @@ namespace {
 // Ranks that wait for each other.
 class Joined {
  public:
-  explicit Joined(const Job& job) : parent_(job.ranks.size()) {
-    std::iota(parent_.begin(), parent_.end(), 0U);
+  explicit Joined(const Job& job) : parts_(job.ranks.size()) {
     std::vector<uint32_t> member(job.groups.size(), kNobody);
     for (uint32_t rank = 0; rank < job.ranks.size(); ++rank) {
       index_.emplace(job.ranks[rank].rank, rank);
@@ -26,20 +26,17 @@ class Joined {
       if (member[group] == kNobody) continue;
       for (const int32_t rank : job.groups[group].ranks) {
         const auto found = index_.find(rank);
-        if (found != index_.end()) join(member[group], found->second);
+        if (found != index_.end()) parts_.join(member[group], found->second);
       }
     }
     for (const auto& [a, b] : job.exchanges) {
       const auto one = index_.find(a);
       const auto other = index_.find(b);
-      if (one != index_.end() && other != index_.end()) join(one->second, other->second);
+      if (one != index_.end() && other != index_.end()) parts_.join(one->second, other->second);
     }
   }
 
-  uint32_t part_of(uint32_t rank) {
-    while (parent_[rank] != rank) rank = parent_[rank] = parent_[parent_[rank]];
-    return rank;
-  }
+  uint32_t part_of(uint32_t rank) { return parts_.find(rank); }
 
  private:
   static constexpr uint32_t kNobody = UINT32_MAX;
@@ -52,16 +49,10 @@ class Joined {
 
   void join_member(uint32_t& member, uint32_t rank) {
     if (member == kNobody) member = rank;
-    join(member, rank);
+    parts_.join(member, rank);
   }
 
-  void join(uint32_t a, uint32_t b) {
-    a = part_of(a);
-    b = part_of(b);
-    parent_[std::max(a, b)] = std::min(a, b);
-  }
-
-  std::vector<uint32_t> parent_;
+  UnionFind parts_;
   std::unordered_map<int32_t, uint32_t> index_;  // by number
 };
 

@@ -103,15 +103,6 @@ std::optional<EncodedRecord> RecordScanner::next_encoded() {
   return taken == Step::kRecord ? std::optional(record) : std::nullopt;
 }
 
-std::optional<PatternRecord> RecordScanner::next() {
-  while (const std::optional<EncodedRecord> record = next_encoded()) {
-    if (std::optional<PatternRecord> usable = decoded(*record)) {
-      return usable;
-    }
-  }
-  return std::nullopt;
-}
-
 RecordScanner::Step RecordScanner::step(EncodedRecord& record) {
   const std::string_view left = std::string_view(buffer_).substr(begin_);
   if (left.empty()) {
@@ -155,18 +146,6 @@ RecordScanner::Step RecordScanner::step(EncodedRecord& record) {
   report(fmt::format("a record of unknown type {}, perhaps of a newer eroica, was passed over",
                      static_cast<unsigned>(type)));
   return Step::kSkipped;
-}
-
-std::optional<PatternRecord> RecordScanner::decoded(const EncodedRecord& record) {
-  const auto usable = [&](auto result) -> std::optional<PatternRecord> {
-    if (result.ok()) {
-      return std::move(result).value();
-    }
-    report(result.error().message);
-    return std::nullopt;
-  };
-  return record.type == RecordType::kPattern ? usable(decoder_.decode(record.payload))
-                                             : usable(decode_names(record.payload));
 }
 
 RecordScanner::Step RecordScanner::damaged(const std::string& what) {
@@ -252,15 +231,26 @@ Result<PatternFile> read_pattern_file(std::string_view bytes, const std::string&
   scanner.push(bytes);
   scanner.finish();
   PatternFile file;
+  PatternDecoder decoder;
   size_t records = 0;
   size_t conflicts = 0;
-  while (std::optional<PatternRecord> record = scanner.next()) {
-    ++records;
-    if (RankPattern* pattern = std::get_if<RankPattern>(&*record)) {
+  while (const std::optional<EncodedRecord> record = scanner.next_encoded()) {
+    if (record->type == RecordType::kPattern) {
+      Result<RankPattern> pattern = decoder.decode(record->payload);
+      if (!pattern) {
+        scanner.report(pattern.error().message);
+        continue;
+      }
       file.patterns.push_back(std::move(*pattern));
     } else {
-      conflicts += merge_names(file.names, std::get<NameTable>(*record));
+      const Result<NameTable> names = decode_names(record->payload);
+      if (!names) {
+        scanner.report(names.error().message);
+        continue;
+      }
+      conflicts += merge_names(file.names, *names);
     }
+    ++records;
   }
   file.problems = scanner.problems();
   if (conflicts > 0) {

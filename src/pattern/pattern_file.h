@@ -5,7 +5,6 @@
 #include <optional>
 #include <string>
 #include <string_view>
-#include <variant>
 #include <vector>
 
 #include "base/result.h"
@@ -36,8 +35,6 @@ std::string frame_record(RecordType type, std::string_view payload);
 /// How many patterns a file holds, by its frames alone and counted to `most`; 0 where it cannot be read.
 size_t count_patterns(ByteSource& source, size_t most);
 
-using PatternRecord = std::variant<RankPattern, NameTable>;
-
 /// A record as it lies in its file.
 struct EncodedRecord {
   RecordType type = RecordType::kPattern;
@@ -55,8 +52,6 @@ class RecordScanner {
   void finish() { finished_ = true; }
   /// The next whole record, valid until more is pushed; none: push more, or after finish() the end.
   std::optional<EncodedRecord> next_encoded();
-  /// The same, decoded; those that cannot be are told in problems() and passed over.
-  std::optional<PatternRecord> next();
   /// Adds what is wrong with the record that was given last.
   void report(const std::string& what) { report_at(record_offset_, what); }
   /// In words; at most a bounded number of them, the last one then says that there were more.
@@ -67,12 +62,10 @@ class RecordScanner {
   Step step(EncodedRecord& record);
   Step skip_to_magic();
   Step damaged(const std::string& what);
-  std::optional<PatternRecord> decoded(const EncodedRecord& record);
   void report_at(uint64_t offset, const std::string& what);
   void drop(size_t bytes);
 
   std::string path_;
-  PatternDecoder decoder_;
   std::string buffer_;
   size_t begin_ = 0;     // of what is unread in buffer_
   uint64_t offset_ = 0;  // of begin_ in the file

@@ -13,6 +13,7 @@ namespace eroica {
 struct PauseCounters {
   std::vector<size_t> of_link;
   std::vector<size_t> of_priorities;
+  [[nodiscard]] bool any() const { return !of_link.empty() || !of_priorities.empty(); }
 };
 PauseCounters find_pause_counters(std::span<const std::string> names);
 

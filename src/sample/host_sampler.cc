@@ -14,10 +14,6 @@ constexpr int64_t kMs = 1'000'000;
 constexpr double kLeastS = 0.5;             // CPU time is booked in ticks: over less it says nothing
 constexpr int64_t kSwitchesNs = 100 * kMs;  // a ring holds 0.2 s of 20,000 switches a second
 
-std::string cgroup_of(const SystemFiles& files, pid_t pid) {
-  return longest_cgroup(files.read(fmt::format("/proc/{}/cgroup", pid)));
-}
-
 }  // namespace
 
 std::vector<PlannedSource> host_sources(const SystemFiles& files, const SampledJob& job, ProcessTree& tree,
@@ -101,17 +97,18 @@ void HostSampler::finish(int64_t unix_ns) {
 
 double HostSampler::cost_share() const {
   // What is read once, at the start, says nothing of a share of the time.
-  if (static_cast<double>(last_ns_ - began_ns_) * 1e-9 < kLeastS) return 0;
+  if (seconds() < kLeastS) return 0;
   return static_cast<double>(spent_ns_) / static_cast<double>(last_ns_ - began_ns_);
 }
 
 std::vector<HostSampler::ForeignUse> HostSampler::foreign(size_t most, double least_cores) const {
   std::vector<ForeignUse> uses;
-  const double seconds = static_cast<double>(last_ns_ - began_ns_) * 1e-9;
-  if (seconds < kLeastS) return uses;
+  const double window_s = seconds();
+  if (window_s < kLeastS) return uses;
   for (const Stranger& stranger : tree_.strangers()) {
-    if (uses.size() >= most || stranger.cpu_s / seconds < least_cores) break;
-    uses.push_back({stranger.name, cgroup_of(files_, stranger.pid), stranger.pid, stranger.cpu_s / seconds});
+    if (uses.size() >= most || stranger.cpu_s / window_s < least_cores) break;
+    std::string cgroup = longest_cgroup(files_.read(fmt::format("/proc/{}/cgroup", stranger.pid)));
+    uses.push_back({stranger.name, std::move(cgroup), stranger.pid, stranger.cpu_s / window_s});
   }
   return uses;
 }

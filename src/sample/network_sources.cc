@@ -146,7 +146,7 @@ class Nics : public SampleSource {
       }
       control.notifications = notification_files(host.folder + nic);
     }
-    if (host.netlink && control.pauses.of_link.size() + control.pauses.of_priorities.size() > 0) {
+    if (host.netlink && control.pauses.any()) {
       const std::vector<uint64_t> values = host.netlink->statistics(nic, control.statistics);
       if (!values.empty()) log.growth(entity, "net.pause", "per_s", pause_frames(control.pauses, values));
     }

@@ -15,6 +15,8 @@
 #include <string>
 #include <utility>
 
+#include "base/descriptor.h"
+
 namespace eroica {
 namespace {
 
@@ -43,9 +45,9 @@ class Ring {
  public:
   /// Takes less memory where `bytes` (a power of 2) is more than this user may have. `tid` −1: all threads. errno says
   /// why it is not open.
-  Ring(pid_t tid, int cpu, size_t bytes) : fd_(open_switches(tid, cpu)) {
-    for (; fd_ >= 0 && bytes >= std::max(kLeastBytes, page_bytes_); bytes /= 2) {
-      memory_ = mmap(nullptr, bytes + page_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, fd_, 0);
+  Ring(pid_t tid, int cpu, size_t bytes) : file_(open_switches(tid, cpu)) {
+    for (; file_.number() >= 0 && bytes >= std::max(kLeastBytes, page_bytes_); bytes /= 2) {
+      memory_ = mmap(nullptr, bytes + page_bytes_, PROT_READ | PROT_WRITE, MAP_SHARED, file_.number(), 0);
       if (memory_ != MAP_FAILED) {
         data_bytes_ = bytes;
         return;
@@ -53,13 +55,12 @@ class Ring {
     }
   }
   Ring(Ring&& other) noexcept
-      : fd_(std::exchange(other.fd_, -1)),
+      : file_(std::move(other.file_)),
         memory_(std::exchange(other.memory_, MAP_FAILED)),
         data_bytes_(other.data_bytes_) {}
   Ring& operator=(Ring&&) = delete;
   ~Ring() {
     if (memory_ != MAP_FAILED) munmap(memory_, data_bytes_ + page_bytes_);
-    if (fd_ >= 0) close(fd_);
   }
 
   [[nodiscard]] bool is_open() const { return memory_ != MAP_FAILED; }
@@ -80,7 +81,7 @@ class Ring {
 
  private:
   size_t page_bytes_ = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-  int fd_ = -1;
+  Descriptor file_;
   void* memory_ = MAP_FAILED;
   size_t data_bytes_ = 0;
 };

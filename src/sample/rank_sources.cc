@@ -21,6 +21,11 @@ bool communicates(std::string_view thread) {
   return thread.starts_with("NCCL") || thread.starts_with("pt_nccl") || thread.starts_with("RCCL");
 }
 
+void tell(const std::string& entity, const SchedStat& used, SampleLog& log) {
+  log.growth(entity, "cpu.run", "cores", used.run_ns, kPerNs);
+  log.growth(entity, "cpu.runnable_wait", "cores", used.wait_ns, kPerNs);
+}
+
 class Workers : public SampleSource {
  public:
   Workers(const SystemFiles& files, const ProcessTree& tree) : files_(files), tree_(tree) {}
@@ -34,10 +39,7 @@ class Workers : public SampleSource {
         found = threads_.emplace(worker.pid, OneThread(files_, worker.pid, entity)).first;
       }
       OneThread& thread = found->second;
-      if (const std::optional<SchedStat> booked = thread.booked()) {
-        log.growth(thread.entity(), "cpu.run", "cores", booked->run_ns, kPerNs);
-        log.growth(thread.entity(), "cpu.runnable_wait", "cores", booked->wait_ns, kPerNs);
-      }
+      if (const std::optional<SchedStat> booked = thread.booked()) tell(thread.entity(), *booked, log);
       if (const std::optional<TaskStat> stat = thread.stat()) thread.tell_blocked(*stat, log);
     }
   }
@@ -114,11 +116,6 @@ class RankProcesses : public SampleSource {
   static void add_growth(const SchedStat& before, const SchedStat& now, SchedStat& sum) {
     if (now.run_ns > before.run_ns) sum.run_ns += now.run_ns - before.run_ns;
     if (now.wait_ns > before.wait_ns) sum.wait_ns += now.wait_ns - before.wait_ns;
-  }
-
-  static void tell(const std::string& entity, const SchedStat& used, SampleLog& log) {
-    log.growth(entity, "cpu.run", "cores", used.run_ns, kPerNs);
-    log.growth(entity, "cpu.runnable_wait", "cores", used.wait_ns, kPerNs);
   }
 
   void sample_process(const Process& process, SampleLog& log) {

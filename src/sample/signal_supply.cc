@@ -131,8 +131,7 @@ void add_network(const SystemFiles& files, SignalSupply& into) {
   into["net.cnp"] = unless(any_has("device/infiniband"), "no RDMA device here", Kind::kNothingThere);
   const std::optional<NetlinkSocket> drivers = NetlinkSocket::open(NETLINK_ROUTE, files.path("/proc/self/ns/net"));
   const bool counts_pauses = drivers && std::ranges::any_of(names, [&](const std::string& name) {
-                               const PauseCounters found = find_pause_counters(drivers->statistics_names(name));
-                               return !found.of_link.empty() || !found.of_priorities.empty();
+                               return find_pause_counters(drivers->statistics_names(name)).any();
                              });
   into["net.pause"] = unless(counts_pauses, "no interface's driver counts them", Kind::kNothingThere);
   into["net.queue"] = unless(answers(files, NETLINK_ROUTE, encode_queues_request()), "the kernel does not tell");

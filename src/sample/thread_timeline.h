@@ -22,7 +22,7 @@ struct ThreadShares {
 };
 
 /// A thread's switches and what the scheduler booked for it (schedstat), put together. Switches tell exactly when it
-/// ran and when it was preempted; not when it was wakeup_wait, so that of the time off its CPU the scheduler's sum of
+/// ran and when it was preempted; not when it was woken, so that of the time off its CPU the scheduler's sum of
 /// waits, less what it was preempted, is put at the ends.
 class ThreadTimeline {
  public:

@@ -74,7 +74,7 @@ bool names_window(const Plant& plant, const WindowSpan& window) {
 
 }  // namespace
 
-std::vector<SimulatedFile> write_bundle(const Plant& plant, const Program& program, const Timeline& timeline,
+std::vector<SimulatedFile> write_bundle(const Plant& plant, const JobProgram& program, const Timeline& timeline,
                                         const SimulateRequest& request, const std::string& folder) {
   const WindowSpan window = profiled_window(plant, timeline);
   Json bundle = {{"schema", "eroica.bundle/1"},

@@ -9,7 +9,7 @@
 namespace eroica {
 
 /// bundle.json, traces and samples of one run, their paths below `folder` ("" or "baseline/").
-std::vector<SimulatedFile> write_bundle(const Plant& plant, const Program& program, const Timeline& timeline,
+std::vector<SimulatedFile> write_bundle(const Plant& plant, const JobProgram& program, const Timeline& timeline,
                                         const SimulateRequest& request, const std::string& folder);
 
 /// truth.json.

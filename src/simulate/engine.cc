@@ -64,7 +64,7 @@ struct Host {
 
 class Engine {
  public:
-  Engine(const Plant& plant, const Program& program, double batch_load_ns)
+  Engine(const Plant& plant, const JobProgram& program, double batch_load_ns)
       : plant_(plant), program_(program), batch_load_ns_(batch_load_ns) {}
 
   Timeline run();
@@ -87,7 +87,7 @@ class Engine {
   int32_t open_span(int rank, HostSpan span);
 
   const Plant& plant_;
-  const Program& program_;
+  const JobProgram& program_;
   double batch_load_ns_;
   Timeline out_;
   std::vector<Host> hosts_;
@@ -455,7 +455,7 @@ Timeline Engine::run() {
 
 }  // namespace
 
-Timeline play(const Plant& plant, const Program& program, double batch_load_ns) {
+Timeline play(const Plant& plant, const JobProgram& program, double batch_load_ns) {
   return Engine(plant, program, batch_load_ns).run();
 }
 

@@ -24,7 +24,7 @@ using Role = KernelRole;
 /// Writes the training loop of one rank.
 class LoopWriter {
  public:
-  LoopWriter(const Plant& plant, const Groups& groups, Program& program, int rank)
+  LoopWriter(const Plant& plant, const Groups& groups, JobProgram& program, int rank)
       : plant_(plant),
         job_(plant.job),
         look_(plant.dialect),
@@ -561,9 +561,9 @@ class LoopWriter {
 
 }  // namespace
 
-Program write_program(const Plant& plant) {
+JobProgram write_program(const Plant& plant) {
   const Groups groups = make_groups(plant.job);
-  Program program;
+  JobProgram program;
   program.names.id("");
   program.communicators = groups.all;
   program.ranks.resize(plant.job.world());

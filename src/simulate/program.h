@@ -101,7 +101,7 @@ struct RankProgram {
   std::vector<int> lane_streams;  ///< stream number of each lane; lane 0 computes
 };
 
-struct Program {
+struct JobProgram {
   Names names;
   std::vector<Communicator> communicators;  ///< the first one holds all ranks
   std::vector<RankProgram> ranks;
@@ -109,6 +109,6 @@ struct Program {
 };
 
 /// Writes down what every rank's host does, from the first step to the last.
-Program write_program(const Plant& plant);
+JobProgram write_program(const Plant& plant);
 
 }  // namespace eroica

@@ -35,7 +35,7 @@ int64_t round_ns(double ns) { return std::max<int64_t>(1, static_cast<int64_t>(n
 
 }  // namespace
 
-RankWriter::RankWriter(const Plant& plant, Program& program, int rank)
+RankWriter::RankWriter(const Plant& plant, JobProgram& program, int rank)
     : plant_(plant),
       program_(program),
       out_(program.ranks[rank]),

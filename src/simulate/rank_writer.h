@@ -36,7 +36,7 @@ struct CollectiveWork {
 /// here, so that what a fault adds does not move the noise of what was there before.
 class RankWriter {
  public:
-  RankWriter(const Plant& plant, Program& program, int rank);
+  RankWriter(const Plant& plant, JobProgram& program, int rank);
 
   void begin(SpanKind span, std::string_view name);
   void end();
@@ -74,7 +74,7 @@ class RankWriter {
   void push_launch(const Kernel& kernel, std::string_view call, std::string_view node_name);
 
   const Plant& plant_;
-  Program& program_;
+  JobProgram& program_;
   RankProgram& out_;
   const GpuModel& gpu_;
   int rank_;

@@ -161,7 +161,7 @@ void sample_host(SampleDocument& document, const SamplerScene& scene, int host) 
   on_disk("disk.await", "ms", scene.slow_ns, around(state.disk_await_ms));
 }
 
-std::string host_samples(const Plant& plant, const Program& program, const Timeline& timeline, int host,
+std::string host_samples(const Plant& plant, const JobProgram& program, const Timeline& timeline, int host,
                          const WindowSpan& window, std::span<const std::string> dropped) {
   Random random(plant.job.seed, "periods");
   const int64_t length = window.end_ns - window.start_ns;

@@ -8,7 +8,7 @@ namespace eroica {
 /// What all samplers of a host share.
 struct SamplerScene {
   const Plant& plant;
-  const Program& program;
+  const JobProgram& program;
   const Timeline& timeline;
   WindowSpan window;
   int64_t fast_ns;   ///< periods: of the GPU's use,

@@ -53,7 +53,7 @@ HealthyFacts facts_of(const Timeline& timeline) {
 }
 
 struct Run {
-  Program program;
+  JobProgram program;
   Timeline timeline;
 };
 

@@ -32,7 +32,8 @@ int call_id(std::string_view name) {
 
 class TraceWriter {
  public:
-  TraceWriter(const Plant& plant, const Program& program, const Timeline& timeline, int rank, const WindowSpan& window)
+  TraceWriter(const Plant& plant, const JobProgram& program, const Timeline& timeline, int rank,
+              const WindowSpan& window)
       : plant_(plant),
         look_(plant.dialect),
         program_(program),
@@ -67,7 +68,7 @@ class TraceWriter {
 
   const Plant& plant_;
   const Dialect& look_;
-  const Program& program_;
+  const JobProgram& program_;
   const RankProgram& own_;
   const RankTimeline& timeline_;
   bool blocked_;
@@ -304,7 +305,7 @@ int process_id(const Plant& plant, int rank) {
   return random.integer(300, 120000) + plant.job.gpu_index(rank) * random.integer(1, 90);
 }
 
-std::string kineto_trace(const Plant& plant, const Program& program, const Timeline& timeline, int rank,
+std::string kineto_trace(const Plant& plant, const JobProgram& program, const Timeline& timeline, int rank,
                          const WindowSpan& window) {
   return TraceWriter(plant, program, timeline, rank, window).write();
 }

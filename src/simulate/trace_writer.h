@@ -12,7 +12,7 @@ namespace eroica {
 int process_id(const Plant& plant, int rank);
 
 /// A rank's window as Kineto writes it, uncompressed.
-std::string kineto_trace(const Plant& plant, const Program& program, const Timeline& timeline, int rank,
+std::string kineto_trace(const Plant& plant, const JobProgram& program, const Timeline& timeline, int rank,
                          const WindowSpan& window);
 
 }  // namespace eroica

@@ -222,16 +222,13 @@ double Detector::step_seconds() const {
 }
 
 std::vector<RankSkew> Detector::skew() const {
-  std::vector<double> all;
+  const double middle = step_seconds();
   int64_t newest = 0;
   for (const RankState& rank : series_.ranks()) {
-    if (rank.left) continue;
-    all.push_back(rank.seconds);
-    newest = std::max(newest, rank.step);
+    if (!rank.left) newest = std::max(newest, rank.step);
   }
-  const double middle = median(all);
   std::vector<RankSkew> skew;
-  skew.reserve(all.size());
+  skew.reserve(series_.ranks().size());
   for (const RankState& rank : series_.ranks()) {
     if (rank.left) continue;
     skew.push_back({.rank = rank.rank,

@@ -21,7 +21,7 @@ constexpr size_t kStepsBody = size_t{4} << 20;
 constexpr size_t kObservationsBody = size_t{16} << 20;
 constexpr int64_t kMostRows = 1000;
 constexpr size_t kMostWhole = 10;  // diagnoses in an incident's document
-constexpr int64_t kDayNs = int64_t{86'400} * 1'000'000'000;
+constexpr int64_t kPeriodNs = int64_t{30} * 86'400 * 1'000'000'000;
 
 HttpResponse answered(const Json& json, int status = 200) {
   return {status, "application/json", text_of(json), {}, false, ""};
@@ -128,7 +128,7 @@ HttpResponse healthz(const ApiCall& call) {
 HttpResponse metrics(const ApiCall& call) {
   const std::optional<std::string> tenant = tenant_asked(call);
   const int64_t now_ns = call.service->now();
-  const Result<PeriodReport> report = call.service->report(tenant, now_ns - 30 * kDayNs, now_ns + 1);
+  const Result<PeriodReport> report = call.service->report(tenant, now_ns - kPeriodNs, now_ns + 1);
   if (!report) return failed(report.error());
   const std::vector<JobRecord> jobs = call.service->jobs(tenant);
   return {200,
@@ -298,17 +298,17 @@ HttpResponse diagnosis(const ApiCall& call) {
 
 // -- changes and reports
 
-/// From and to of the query; the last `days` where it says nothing.
-std::optional<std::pair<int64_t, int64_t>> period(const ApiCall& call, int64_t days) {
+/// From and to of the query; the last 30 days where it says nothing.
+std::optional<std::pair<int64_t, int64_t>> period(const ApiCall& call) {
   const int64_t now_ns = call.service->now();
   const std::optional<int64_t> to_ns = number_in(call, "to_unix_ns", now_ns + 1);
-  const std::optional<int64_t> from_ns = number_in(call, "from_unix_ns", std::max<int64_t>(0, now_ns - days * kDayNs));
+  const std::optional<int64_t> from_ns = number_in(call, "from_unix_ns", std::max<int64_t>(0, now_ns - kPeriodNs));
   if (!from_ns || !to_ns || *from_ns > *to_ns) return std::nullopt;
   return std::pair(*from_ns, *to_ns);
 }
 
 HttpResponse changes(const ApiCall& call) {
-  const auto times = period(call, 30);
+  const auto times = period(call);
   const std::optional<int64_t> limit = number_in(call, "limit", 100);
   if (!times || !limit) return api_problem(400, "'from_unix_ns', 'to_unix_ns' and 'limit' must be whole numbers");
   const Result<std::vector<Change>> found =
@@ -327,7 +327,7 @@ HttpResponse add_change(const ApiCall& call) {
 }
 
 HttpResponse report(const ApiCall& call) {
-  const auto times = period(call, 30);
+  const auto times = period(call);
   const std::string format = query(call, "format");
   if (!times || (!format.empty() && format != "json" && format != "csv")) {
     return api_problem(400, "'from_unix_ns' and 'to_unix_ns' must be whole numbers, 'format' json or csv");

@@ -24,7 +24,7 @@ struct CourierOptions {
 };
 
 /// Takes what the service has to deliver to where it belongs, on a thread of its own: events of incidents to webhooks,
-/// each until it is accepted (Service::due), and the incidents as they stand to an Alertmanager.
+/// each until it is accepted (Service::due_deliveries), and the incidents as they stand to an Alertmanager.
 class Courier {
  public:
   using Call = std::function<Result<HttpAnswer>(const ServerUrl& server, const HttpCall& call)>;

@@ -91,9 +91,8 @@ std::string prometheus_text(std::span<const JobRecord> jobs, const PeriodReport&
             const double ms = most_of(job, [](const JobStatus& status) { return status.interference_ms; });
             return ms < 0 ? -1 : ms * 1e-3;
           });
-  per_job(
-      out, jobs, "eroica_job_incident", "1 while an incident of the job is not closed.", 0,
-      [](const JobRecord& job) { return job.incident && job.incident->state != IncidentState::kClosed ? 1.0 : 0.0; });
+  per_job(out, jobs, "eroica_job_incident", "1 while an incident of the job is not closed.", 0,
+          [](const JobRecord& job) { return has_open_incident(job) ? 1.0 : 0.0; });
   out.family("eroica_incidents_30d", "Incidents of the last 30 days by category of their cause.");
   for (const auto& [name, counted] : report.categories) {
     out.value(static_cast<double>(counted.incidents), fmt::format("category=\"{}\"", label(name)));

@@ -152,7 +152,7 @@ Result<Service::Taken> Service::take(const std::string& tenant, const Observatio
     eroica::take(job, one, next_document, now_ns, options_.life, next_incident, told);
     for (size_t i = told_before; i < told.size(); ++i) incidents[told[i].incident.id] = told[i].incident;
     if (const auto* document = std::get_if<DocumentTold>(&one.what)) {
-      const bool belongs = job.incident && job.incident->state != IncidentState::kClosed;
+      const bool belongs = has_open_incident(job);
       const bool claimed = !document->healthy && job.incident;
       writes.documents.push_back({next_document++, tenant, one.job, one.host, belongs || claimed ? job.incident->id : 0,
                                   std::min(one.unix_ns, now_ns), document->healthy, document->json});
@@ -218,7 +218,7 @@ void Service::tick() {
   const int64_t now_ns = clock_();
   (void)read_tokens();  // the ones that were known hold until they can be read
   for (auto& [key, job] : jobs_) {
-    if (!job.incident || job.incident->state == IncidentState::kClosed) continue;
+    if (!has_open_incident(job)) continue;
     JobRecord after = job;
     std::vector<IncidentEvent> events;
     pass(after, now_ns, options_.life, events);
@@ -231,7 +231,7 @@ void Service::tick() {
     job = std::move(after);
   }
   std::erase_if(jobs_, [&](const auto& item) {
-    const bool has_open = item.second.incident && item.second.incident->state != IncidentState::kClosed;
+    const bool has_open = has_open_incident(item.second);
     return !has_open && now_ns - item.second.last_unix_ns > kDayNs;
   });
   std::erase_if(kept_ns_, [&](const auto& item) { return !jobs_.contains(item.first); });
@@ -262,6 +262,12 @@ std::optional<JobRecord> Service::job(const std::string& tenant, const std::stri
   return place == jobs_.end() ? std::nullopt : std::optional(place->second);
 }
 
+JobRecord* Service::job_with(const Incident& incident) {
+  const auto place = jobs_.find({incident.tenant, incident.job});
+  const bool has = place != jobs_.end() && place->second.incident && place->second.incident->id == incident.id;
+  return has ? &place->second : nullptr;
+}
+
 std::vector<std::string> Service::tenants_of(const Caller& caller, const std::string& job) {
   const std::lock_guard lock(mutex_);
   std::vector<std::string> tenants;
@@ -276,8 +282,7 @@ Result<std::vector<Incident>> Service::incidents(const IncidentFilter& filter) {
   Result<std::vector<Incident>> found = store_->incidents(filter);
   if (!found) return found;
   for (Incident& one : *found) {  // what mere time added is written now and then only
-    const auto job = jobs_.find({one.tenant, one.job});
-    if (job != jobs_.end() && job->second.incident && job->second.incident->id == one.id) one = *job->second.incident;
+    if (const JobRecord* job = job_with(one)) one = *job->incident;
   }
   return found;
 }
@@ -286,8 +291,7 @@ Result<std::optional<Incident>> Service::incident(int64_t id) {
   const std::lock_guard lock(mutex_);
   Result<std::optional<Incident>> found = store_->incident(id);
   if (!found || !*found) return found;
-  const auto job = jobs_.find({(*found)->tenant, (*found)->job});
-  if (job != jobs_.end() && job->second.incident && job->second.incident->id == id) return job->second.incident;
+  if (const JobRecord* job = job_with(**found)) return job->incident;
   return found;
 }
 
@@ -351,11 +355,8 @@ Result<Change> Service::add_change(Change change) {
       return no_such(fmt::format("there is no incident {}", change.incident));
     }
     incident = std::move(*found);
-    const auto place = jobs_.find({incident->tenant, incident->job});
-    if (place != jobs_.end() && place->second.incident && place->second.incident->id == incident->id) {
-      job = &place->second;
-      incident = job->incident;
-    }
+    job = job_with(*incident);
+    if (job != nullptr) incident = job->incident;
     change.tenant = incident->tenant;
     if (change.jobs.empty()) change.jobs = {incident->job};
     if (incident->acted_unix_ns == 0) incident->acted_unix_ns = std::min(change.unix_ns, clock_());
@@ -484,7 +485,7 @@ std::vector<Incident> Service::alerting(int64_t closed_within_ns) {
   std::vector<Incident> found;
   for (const auto& [key, job] : jobs_) {
     if (!job.incident) continue;
-    const bool open = job.incident->state != IncidentState::kClosed;
+    const bool open = has_open_incident(job);
     if (open || clock_() - job.incident->closed_unix_ns <= closed_within_ns) found.push_back(*job.incident);
   }
   return found;
@@ -501,10 +502,8 @@ ServiceHealth Service::health() {
     health.problem = bytes.error().message;
   }
   if (const Result<int64_t> deliveries = store_->count_deliveries()) health.deliveries = *deliveries;
-  health.jobs = jobs_.size();
-  health.open_incidents = static_cast<size_t>(std::ranges::count_if(jobs_, [](const auto& item) {
-    return item.second.incident && item.second.incident->state != IncidentState::kClosed;
-  }));
+  health.open_incidents = static_cast<size_t>(
+      std::ranges::count_if(jobs_, [](const auto& item) { return has_open_incident(item.second); }));
   health.observations = observations_;
   health.refused = refused_;
   return health;

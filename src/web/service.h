@@ -62,7 +62,6 @@ struct IncidentFile {
 struct ServiceHealth {
   std::string problem;  ///< why nothing can be written; empty: it can
   int64_t store_bytes = 0;
-  size_t jobs = 0;
   size_t open_incidents = 0;
   uint64_t observations = 0;  ///< taken since it started
   uint64_t refused = 0;       ///< batches that could not be written
@@ -135,6 +134,8 @@ class Service {
   Service(std::unique_ptr<Store> store, ServiceOptions options, std::function<int64_t()> clock, Listener listener);
   Status load();
   Status wrote(Status status);
+  /// The job that has this incident in memory, where it is newer than in the store; nullptr: none.
+  JobRecord* job_with(const Incident& incident);
   void announce(const JobRecord& job, const std::vector<IncidentEvent>& events);
   void note_orders(const std::string& tenant, const ObservationBatch& batch);
   Status read_tokens();

@@ -37,7 +37,7 @@ TEST(Evaluate, AMatchCarriesItsEvidence) {
   EXPECT_GT(match.confidence, 0.5);
   for (const Finding& finding : match.findings) {
     if (finding.evidence->need == Need::kRequired) {
-      EXPECT_EQ(finding.verdict, Verdict::kHolds);
+      EXPECT_EQ(finding.verdict, Judgement::kHolds);
       ASSERT_TRUE(finding.seen.has_value());
       EXPECT_NEAR(finding.seen->value, 0.6, 1e-6);
       EXPECT_THAT(in_words(finding), HasSubstr("gpu.throttle_thermal"));

@@ -12,8 +12,6 @@ export function unevenness({ s, simulatedStepMs, idealStepMs }: Timeline): strin
   return `A step takes ${duration(simulatedStepMs)} where ${duration(idealStepMs)} would do with all work even (${ratio}).`;
 }
 
-const oneIn = (part: number | null): string => (part === null ? MISSING : percent(part));
-
 export function timelineSection(doc: EroicaDocument): HTMLElement | null {
   const { timeline } = doc;
   if (timeline === null) return null;
@@ -25,8 +23,8 @@ export function timelineSection(doc: EroicaDocument): HTMLElement | null {
     facts([
       ["Verdict", capital(words(verdict)) || MISSING],
       ["Job", layout || (workers === null ? MISSING : plural(workers, "worker"))],
-      ["Explained by the slowest 3 % of the workers (M_W)", oneIn(timeline.slowestWorkersExplain)],
-      ["Explained by the last stage (M_S)", oneIn(timeline.lastStageExplains)],
+      ["Explained by the slowest 3 % of the workers (M_W)", percent(timeline.slowestWorkersExplain)],
+      ["Explained by the last stage (M_S)", percent(timeline.lastStageExplains)],
     ]),
     h("p", { class: "note" }, "Parts may explain more than all of it: what one of them gains, another may take back."));
 }
