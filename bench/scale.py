@@ -2,7 +2,7 @@
 """How `analyze` grows with ranks: packs of patterns of 1,000 ranks each, made by `eroica simulate`, read and diagnosed.
 
     scale.py [--ranks 10000,30000,100000,300000,1000000] [--repeat 1] [--simulator PATH] [--dry-run]
-    scale.py --real TRACES... [--ranks 6000,12000,24000] [--repeat 1] [--dry-run]
+    scale.py --real TRACES... [--ranks 12000,24000,100000] [--repeat 1] [--dry-run]
 
 Each job's packs are made in build/bench (or EROICA_BENCH_DIR), some 6 GB for a million ranks, and removed after it was
 measured. With --real the packs are of the patterns of recorded jobs (folders of traces), repeated as other ranks; they
@@ -163,7 +163,7 @@ def main():
     options = parser.parse_args()
     setting.WORK.mkdir(parents=True, exist_ok=True)
     load = os.getloadavg()[0]
-    counts = options.ranks or ("6000,12000,24000" if options.real else "10000,30000,100000,300000,1000000")
+    counts = options.ranks or ("12000,24000,100000" if options.real else "10000,30000,100000,300000,1000000")
     jobs = {path.name: lambda folder, ranks, path=path: make_real(path, folder, ranks) for path in options.real}
     jobs = jobs or {"simulated": lambda folder, ranks: make(options.simulator, folder, ranks)}
     rows = []

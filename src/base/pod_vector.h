@@ -33,7 +33,7 @@ class PodVector {
   ~PodVector() { std::free(data_); }
 
   void push_back(const T& value) {
-    if (size_ == capacity_) {
+    if (size_ == capacity_) [[unlikely]] {
       grow(capacity_ < 8 ? 16 : capacity_ * 2);
     }
     data_[size_++] = value;
@@ -53,7 +53,7 @@ class PodVector {
   [[nodiscard]] std::span<const T> span() const { return {data_, size_}; }
 
  private:
-  void grow(size_t capacity) {
+  [[gnu::noinline]] void grow(size_t capacity) {
     void* moved = std::realloc(data_, capacity * sizeof(T));
     if (moved == nullptr) {
       throw std::bad_alloc();

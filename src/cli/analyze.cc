@@ -1,3 +1,5 @@
+#include <malloc.h>
+
 #include <fmt/format.h>
 #include <langinfo.h>
 #include <sys/ioctl.h>
@@ -179,9 +181,18 @@ int analyze_streamed(const InputSet& inputs, const Collected* baseline, const An
   return deliver(build_document(streamed->sample, streamed->names, document, std::move(conclusion)), options, log);
 }
 
+/// What one file's reading gives back the next one's takes; to fetch it anew from the kernel takes a twentieth of the
+/// time of reading patterns.
+void keep_freed_memory() {
+  constexpr int kMostGlibcTakes = 32 << 20;
+  mallopt(M_MMAP_THRESHOLD, kMostGlibcTakes);
+  mallopt(M_TRIM_THRESHOLD, 1 << 30);
+}
+
 }  // namespace
 
 int run_analyze(const AnalyzeOptions& options, Log& log) {
+  keep_freed_memory();
   if (options.method != Method::kFull && !options.baseline.empty()) {
     log.error("only --method full compares with a --baseline");
     return kExitUsage;

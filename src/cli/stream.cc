@@ -21,8 +21,8 @@
 namespace eroica {
 namespace {
 
-constexpr size_t kSampleRanks = 384;
-constexpr size_t kMostSampleRanks = 512;  // with those that were asked for
+constexpr size_t kSampleRanks = 128;
+constexpr size_t kMostSampleRanks = 256;  // with those that were asked for
 constexpr size_t kMostFilesReadAgain = 64;
 constexpr uint64_t kChunkBytes = uint64_t{4} << 20;
 constexpr uint64_t kFewBytes = uint64_t{1} << 20;  // patterns take more than 512 bytes each
@@ -140,7 +140,8 @@ Part read_chunk(const InputSet& inputs, const Chunk& chunk, size_t most_sample, 
   RankPattern pattern;
   for (size_t file = chunk.first; file < chunk.end; ++file) {
     const auto take = [&](PatternFileReader& reader, const EncodedRecord& record) {
-      if (const Status status = decoder.decode(record.payload, PatternDetail::kComparison, pattern); !status) {
+      if (const Status status = decoder.decode(record.payload, PatternDetail::kComparison, pattern, most_uses);
+          !status) {
         reader.report(status.error().message);
         return;
       }

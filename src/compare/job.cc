@@ -1,6 +1,7 @@
 #include "compare/job.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <numeric>
 #include <set>
@@ -103,8 +104,12 @@ uint32_t JobBuilder::function(uint64_t hash, FunctionKind kind) {
 }
 
 uint32_t JobBuilder::entity(const std::string& text) {
+  for (const uint32_t recent : recent_entities_) {
+    if (recent < job_.entities.size() && job_.entities[recent].text == text) return recent;
+  }
   const auto [found, is_new] = entities_.try_emplace(text, static_cast<uint32_t>(job_.entities.size()));
   if (is_new) job_.entities.push_back({text, entity_kind(text), {}});
+  recent_entities_[next_recent_++ % recent_entities_.size()] = found->second;
   return found->second;
 }
 
@@ -507,12 +512,47 @@ void JobBuilder::reserve(size_t ranks) {
   for (Signal& signal : job_.signals) reserve_like(signal.values, factor);
 }
 
+namespace {
+
+/// By text. Most differ within their first bytes, and those lie together here.
+std::vector<uint32_t> order_by_text(const std::vector<Entity>& entities) {
+  struct Key {
+    uint64_t begin;
+    uint32_t index;
+  };
+  std::vector<Key> keys;
+  keys.reserve(entities.size());
+  for (const Entity& entity : entities) {
+    std::array<char, sizeof(uint64_t)> begin{};
+    entity.text.copy(begin.data(), begin.size());
+    keys.push_back({__builtin_bswap64(std::bit_cast<uint64_t>(begin)), static_cast<uint32_t>(keys.size())});
+  }
+  std::sort(keys.begin(), keys.end(), [&](const Key& a, const Key& b) {
+    return a.begin != b.begin ? a.begin < b.begin : entities[a.index].text < entities[b.index].text;
+  });
+  std::vector<uint32_t> order;
+  order.reserve(keys.size());
+  for (const Key& key : keys) order.push_back(key.index);
+  return order;
+}
+
+/// By entity, of which each is there once at most.
+void order_by_entity(std::vector<SignalValue>& values, size_t entities) {
+  std::vector<uint32_t> at(entities, 0);  // + 1; 0 = none
+  for (size_t i = 0; i < values.size(); ++i) at[values[i].entity] = static_cast<uint32_t>(i + 1);
+  std::vector<SignalValue> ordered;
+  ordered.reserve(values.size());
+  for (const uint32_t index : at) {
+    if (index > 0) ordered.push_back(values[index - 1]);
+  }
+  values = std::move(ordered);
+}
+
+}  // namespace
+
 // By text, so that their numbers do not tell in which order the patterns came.
 void JobBuilder::order_entities() {
-  std::vector<uint32_t> order(job_.entities.size());
-  std::iota(order.begin(), order.end(), 0U);
-  std::sort(order.begin(), order.end(),
-            [&](uint32_t a, uint32_t b) { return job_.entities[a].text < job_.entities[b].text; });
+  const std::vector<uint32_t> order = order_by_text(job_.entities);
   std::vector<uint32_t> place(order.size());
   std::vector<Entity> entities;
   entities.reserve(order.size());
@@ -524,8 +564,7 @@ void JobBuilder::order_entities() {
   for (HardwareFact& fact : job_.hardware) fact.entity = place[fact.entity];
   for (Signal& signal : job_.signals) {
     for (SignalValue& value : signal.values) value.entity = place[value.entity];
-    std::sort(signal.values.begin(), signal.values.end(),
-              [](const SignalValue& a, const SignalValue& b) { return a.entity < b.entity; });
+    order_by_entity(signal.values, job_.entities.size());
   }
 }
 

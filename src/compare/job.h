@@ -255,6 +255,8 @@ class JobBuilder {
   std::unordered_map<std::string, uint32_t> metrics_;
   std::unordered_map<uint64_t, uint32_t> functions_;
   std::unordered_map<std::string, uint32_t> entities_;
+  std::array<uint32_t, 8> recent_entities_{};  // a pattern tells of few, and of each again and again
+  size_t next_recent_ = 0;
   std::unordered_map<std::string, uint32_t> groups_;
   std::unordered_map<std::string, uint32_t> label_sets_;
   std::map<std::pair<std::string, std::string>, uint32_t> signals_;

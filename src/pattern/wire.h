@@ -41,8 +41,9 @@ class PatternDecoder {
 
   /// Errors: damaged or no pattern (kInvalid, says what is wrong), a newer major version (kUnsupported).
   Result<RankPattern> decode(std::string_view bytes, PatternDetail detail = PatternDetail::kWhole);
-  /// The same into a pattern whose memory is used again; with an error it is left without meaning.
-  Status decode(std::string_view bytes, PatternDetail detail, RankPattern& pattern);
+  /// The same into a pattern whose memory is used again; with an error it is left without meaning. For comparison
+  /// `most_functions` at least have their sketches and issuers, those with the most exposed or self time.
+  Status decode(std::string_view bytes, PatternDetail detail, RankPattern& pattern, size_t most_functions = SIZE_MAX);
 
  private:
   struct Memory;

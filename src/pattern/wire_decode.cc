@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 #include <set>
@@ -66,11 +67,21 @@ void clear(RankPattern& pattern) {
               &RankPattern::collectives, &RankPattern::instances);
 }
 
+/// What of a function's message is not read with the rest of it.
+struct FunctionDetails {
+  size_t function = 0;  ///< in RankPattern::functions
+  std::string_view durations;
+  size_t issuers_begin = 0, issuers_end = 0;  ///< in Scratch::issuers
+};
+
 /// What is used for one part of a message after the other; each begins with clearing what it needs.
 struct Scratch {
   std::array<Numbers, 8> columns;
   std::vector<float> reals;
-  Messages issuers, hardware;  // of one function
+  Messages issuers;   // of all functions of which they are still to be read
+  Messages hardware;  // of one function
+  std::vector<FunctionDetails> details;
+  std::vector<int64_t> weights;
 };
 
 /// False: the bytes are no message.
@@ -119,21 +130,14 @@ bool read_top_level(std::string_view message, TopLevel& top) {
 class Decoder {
  public:
   /// `pattern` is empty and is filled by decode().
-  Decoder(const TopLevel& top, PatternDetail detail, Scratch& scratch, RankPattern& pattern)
-      : top_(top), detail_(detail), scratch_(scratch), pattern_(pattern) {}
+  Decoder(const TopLevel& top, PatternDetail detail, size_t most_functions, Scratch& scratch, RankPattern& pattern)
+      : top_(top), detail_(detail), most_functions_(most_functions), scratch_(scratch), pattern_(pattern) {}
 
   void decode() {
     read_strings();
     read_context();
     read_steps();
-    pattern_.functions.reserve(top_.functions.size());
-    for (const std::string_view row : top_.functions) {
-      FunctionPattern& function = pattern_.functions.emplace_back();
-      read_function(row, function);
-      if (!is_whole() && function.kind != FunctionKind::kCompute && is_negligible(function)) {
-        pattern_.functions.pop_back();
-      }
-    }
+    read_functions();
     read_rest();
     pattern_.signals.reserve(top_.signals.size());
     for (const std::string_view row : top_.signals) read_signal(row);
@@ -454,13 +458,77 @@ class Decoder {
             from_us(covered_us, "a hardware covered_us")};
   }
 
-  void read_function(std::string_view message, FunctionPattern& function, bool named = true) {
+  void read_functions() {
+    std::vector<FunctionDetails>& details = scratch_.details;
+    details.clear();
+    scratch_.issuers.clear();
+    pattern_.functions.reserve(top_.functions.size());
+    for (const std::string_view row : top_.functions) {
+      if (!is_whole() && tells_nothing(row)) continue;
+      FunctionPattern& function = pattern_.functions.emplace_back();
+      FunctionDetails found = read_function(row, function);
+      found.function = pattern_.functions.size() - 1;
+      if (is_whole() || !is_negligible(function)) details.push_back(found);
+    }
+    const int64_t least = is_whole() ? 0 : least_weight();
+    for (const FunctionDetails& one : details) {
+      FunctionPattern& function = pattern_.functions[one.function];
+      if (weight_of(function) >= least) read_details(one, function);
+    }
+  }
+
+  /// To others of the job, as most of a rank's functions: told by what stands at the front of the message.
+  [[nodiscard]] bool tells_nothing(std::string_view message) const {
+    constexpr uint32_t kLastOfWeight = 7;
+    uint64_t kind = 0;
+    uint64_t total_ns = 0;
+    uint64_t exposed_ns = 0;
+    int64_t child_ns = 0;
+    WireReader in(message);
+    while (in.next() && in.field() <= kLastOfWeight) {
+      switch (in.field()) {
+        case 2: kind = in.varint(); break;
+        case 5: total_ns = in.varint(); break;
+        case 6: child_ns = in.zigzag(); break;
+        case 7: exposed_ns = in.varint(); break;
+        default: break;
+      }
+    }
+    if (in.damaged() || kind == static_cast<uint64_t>(FunctionKind::kCompute)) return false;
+    const double self_ns = static_cast<double>(total_ns) - static_cast<double>(child_ns);
+    return is_negligible(std::max(static_cast<double>(exposed_ns), self_ns));
+  }
+
+  static int64_t weight_of(const FunctionPattern& function) { return std::max(function.exposed_ns, function.self_ns); }
+
+  /// Of the functions whose details are told; somewhat less, for who weighs them in single precision.
+  int64_t least_weight() {
+    if (scratch_.details.size() <= most_functions_) return 0;
+    if (most_functions_ == 0) return std::numeric_limits<int64_t>::max();
+    std::vector<int64_t>& weights = scratch_.weights;
+    weights.clear();
+    for (const FunctionDetails& one : scratch_.details) weights.push_back(weight_of(pattern_.functions[one.function]));
+    const auto last = weights.begin() + static_cast<ptrdiff_t>(most_functions_ - 1);
+    std::nth_element(weights.begin(), last, weights.end(), std::greater<>());
+    return *last - *last / 1'000'000 - 1;
+  }
+
+  void read_details(const FunctionDetails& details, FunctionPattern& function) {
+    const auto issuers =
+        scratch_.issuers.span().subspan(details.issuers_begin, details.issuers_end - details.issuers_begin);
+    function.issuers.reserve(issuers.size());
+    for (const std::string_view row : issuers) function.issuers.push_back(issuer(row));
+    function.durations = sketch(details.durations);
+  }
+
+  /// Leaves the duration's sketch and the issuers to read_details().
+  FunctionDetails read_function(std::string_view message, FunctionPattern& function, bool named = true) {
     uint32_t name_index = 0;
     uint64_t kind = 0;
     int64_t child_ns = 0;
-    std::string_view durations;
+    FunctionDetails details;
+    details.issuers_begin = scratch_.issuers.size();
     Numbers& deltas = column(2);
-    scratch_.issuers.clear();
     scratch_.hardware.clear();
     WireReader in(message);
     while (in.next()) {
@@ -474,7 +542,7 @@ class Decoder {
         case 7: function.exposed_ns = signed_value(in.varint(), "exposed_ns"); break;
         case 8: function.longest_ns = signed_value(in.varint(), "longest_ns"); break;
         case 9: function.bytes = signed_value(in.varint(), "bytes"); break;
-        case 10: durations = in.bytes(); break;
+        case 10: details.durations = in.bytes(); break;
         case 11: scratch_.issuers.push_back(in.bytes()); break;
         case 12:
           if (is_whole() || with_hardware_ < kFunctionsWithHardware) scratch_.hardware.push_back(in.bytes());
@@ -491,9 +559,10 @@ class Decoder {
       }
     }
     check(in);
+    details.issuers_end = scratch_.issuers.size();
     if (kind >= kFunctionKindCount) {
       fail("a function's kind is unknown");
-      return;
+      return details;
     }
     function.kind = static_cast<FunctionKind>(kind);
     if (named) {
@@ -502,14 +571,9 @@ class Decoder {
     if (__builtin_sub_overflow(function.total_ns, child_ns, &function.self_ns) || function.self_ns < 0) {
       fail("child_ns is out of range");
     }
-    if (!is_whole() && is_negligible(function)) {
-      return;
-    }
-    function.issuers.reserve(scratch_.issuers.size());
-    for (const std::string_view row : scratch_.issuers) function.issuers.push_back(issuer(row));
-    read_hardware(function);
-    function.durations = sketch(durations);
+    if (is_whole() || !is_negligible(function)) read_hardware(function);
     function.step_exposed_us = series(deltas);
+    return details;
   }
 
   void read_hardware(FunctionPattern& function) {
@@ -526,9 +590,11 @@ class Decoder {
     }
   }
 
+  [[nodiscard]] bool is_negligible(double ns) const {
+    return ns < kLeastTellingShare * static_cast<double>(pattern_.window_ns);
+  }
   [[nodiscard]] bool is_negligible(const FunctionPattern& function) const {
-    return static_cast<double>(std::max(function.exposed_ns, function.self_ns)) <
-           kLeastTellingShare * static_cast<double>(pattern_.window_ns);
+    return is_negligible(static_cast<double>(weight_of(function)));
   }
 
   void read_rest() {
@@ -538,7 +604,9 @@ class Decoder {
     }
     for (const std::string_view row : top_.rest) {
       FunctionPattern rest;
-      read_function(row, rest, false);
+      scratch_.issuers.clear();
+      const FunctionDetails details = read_function(row, rest, false);
+      if (is_whole() || !is_negligible(rest)) read_details(details, rest);
       const auto kind = static_cast<size_t>(rest.kind);
       if (std::exchange(seen[kind], true)) {
         fail("two sums of the functions left out are of one kind");
@@ -806,6 +874,7 @@ class Decoder {
 
   const TopLevel& top_;
   PatternDetail detail_;
+  size_t most_functions_;
   Scratch& scratch_;
   RankPattern& pattern_;
   size_t with_hardware_ = 0;  // functions so far
@@ -832,7 +901,8 @@ Result<RankPattern> PatternDecoder::decode(std::string_view bytes, PatternDetail
   return pattern;
 }
 
-Status PatternDecoder::decode(std::string_view bytes, PatternDetail detail, RankPattern& pattern) {
+Status PatternDecoder::decode(std::string_view bytes, PatternDetail detail, RankPattern& pattern,
+                              size_t most_functions) {
   const std::optional<std::string_view> message = memory_->unpacker.unpack(bytes, kMaxPatternMessageBytes);
   TopLevel& top = memory_->top;
   clear(top);
@@ -845,7 +915,7 @@ Status PatternDecoder::decode(std::string_view bytes, PatternDetail detail, Rank
                              top.version, kWireVersion)};
   }
   clear(pattern);
-  Decoder decoder(top, detail, memory_->scratch, pattern);
+  Decoder decoder(top, detail, most_functions, memory_->scratch, pattern);
   decoder.decode();
   if (!decoder.error().empty()) {
     return Error{Error::Kind::kInvalid, "damaged pattern: " + decoder.error()};

@@ -4,32 +4,18 @@
 
 namespace eroica {
 
-const char* WireReader::read_varint_bytewise(const char* at, const char* end, uint64_t& value) {
+WireReader::Varint WireReader::read_varint_bytewise(const char* at, const char* end) {
   constexpr int kMostBits = 64;
   uint64_t sum = 0;
   for (int shift = 0; shift < kMostBits && at < end; shift += 7) {
     const auto byte = static_cast<unsigned char>(*at++);
     sum |= uint64_t{byte & 0x7fU} << shift;
-    if (byte < 0x80) {
-      value = sum;
-      return at;
-    }
+    if (byte < 0x80) return {at, sum};
   }
-  return kNone;
+  return {kNone, 0};
 }
 
-bool WireReader::fail() {
-  damaged_ = true;
-  at_ = end_;
-  return false;
-}
-
-void WireReader::append_varints(std::vector<uint64_t>& column) {
-  if (type() == kVarint) {
-    column.push_back(value_);
-    return;
-  }
-  const std::string_view packed = bytes();
+bool WireReader::append_packed_varints(std::string_view packed, std::vector<uint64_t>& column) {
   const char* at = packed.data();
   const char* const end = at + packed.size();
   size_t size = column.size();
@@ -42,37 +28,34 @@ void WireReader::append_varints(std::vector<uint64_t>& column) {
       ++at;
       continue;
     }
-    at = read_varint(at, end, column[size]);
-    if (at == kNone) {
-      fail();
-      break;
-    }
-    ++size;
+    const Varint number = read_varint(at, end);
+    if (number.behind == kNone) break;
+    column[size++] = number.value;
+    at = number.behind;
   }
   column.resize(size);
+  return at == end;
 }
 
+namespace {
+
 template <typename Value>
-void WireReader::append_fixed(Type single, std::vector<Value>& column) {
-  if (type() == single) {
-    if constexpr (sizeof(Value) == sizeof(uint64_t)) {
-      column.push_back(std::bit_cast<Value>(value_));
-    } else {
-      column.push_back(std::bit_cast<Value>(static_cast<uint32_t>(value_)));
-    }
-    return;
-  }
-  const std::string_view packed = bytes();
-  if (packed.size() % sizeof(Value) != 0) {
-    fail();
-    return;
-  }
+bool append_values(std::string_view packed, std::vector<Value>& column) {
+  if (packed.size() % sizeof(Value) != 0) return false;
   const size_t before = column.size();
   column.resize(before + packed.size() / sizeof(Value));
   if (!packed.empty()) std::memcpy(column.data() + before, packed.data(), packed.size());
+  return true;
 }
 
-void WireReader::append_fixed64(std::vector<uint64_t>& column) { append_fixed(kFixed64, column); }
-void WireReader::append_reals(std::vector<float>& column) { append_fixed(kFixed32, column); }
+}  // namespace
+
+bool WireReader::append_packed(std::string_view packed, std::vector<uint64_t>& column) {
+  return append_values(packed, column);
+}
+
+bool WireReader::append_packed(std::string_view packed, std::vector<float>& column) {
+  return append_values(packed, column);
+}
 
 }  // namespace eroica

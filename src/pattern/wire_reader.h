@@ -31,9 +31,27 @@ class WireReader {
   std::string_view bytes() { return is(kBytes) ? bytes_ : std::string_view(); }
 
   // The values of a repeated field, whether packed or not, behind those that `column` holds.
-  void append_varints(std::vector<uint64_t>& column);
-  void append_fixed64(std::vector<uint64_t>& column);
-  void append_reals(std::vector<float>& column);
+  void append_varints(std::vector<uint64_t>& column) {
+    if (type() == kVarint) {
+      column.push_back(value_);
+    } else if (!is(kBytes) || !append_packed_varints(bytes_, column)) {
+      fail();
+    }
+  }
+  void append_fixed64(std::vector<uint64_t>& column) {
+    if (type() == kFixed64) {
+      column.push_back(value_);
+    } else if (!is(kBytes) || !append_packed(bytes_, column)) {
+      fail();
+    }
+  }
+  void append_reals(std::vector<float>& column) {
+    if (type() == kFixed32) {
+      column.push_back(real());
+    } else if (!is(kBytes) || !append_packed(bytes_, column)) {
+      fail();
+    }
+  }
 
   [[nodiscard]] bool damaged() const { return damaged_; }
 
@@ -47,17 +65,29 @@ class WireReader {
   /// None of the bytes: no number that ends, or one of more than 64 bits.
   static constexpr const char* kNone = nullptr;
 
+  // What is called instead of being put in place gets no address of a reader, so that readers are kept in registers.
+
+  struct Varint {
+    const char* behind;
+    uint64_t value;
+  };
   template <typename Value>
   static Value load(const char* at);
-  static const char* read_varint(const char* at, const char* end, uint64_t& value);
-  static const char* read_short_varint(const char* at, const char* end, uint64_t& value);
-  static const char* read_varint_bytewise(const char* at, const char* end, uint64_t& value);
+  static Varint read_varint(const char* at, const char* end);
+  static Varint read_short_varint(const char* at, const char* end);
+  static Varint read_varint_bytewise(const char* at, const char* end);
+  // False: they are damaged; what is before the damage is there.
+  static bool append_packed_varints(std::string_view packed, std::vector<uint64_t>& column);
+  static bool append_packed(std::string_view packed, std::vector<uint64_t>& column);
+  static bool append_packed(std::string_view packed, std::vector<float>& column);
 
   [[nodiscard]] Type type() const { return static_cast<Type>(tag_ & ((1U << kTypeBits) - 1)); }
   bool is(Type expected) { return type() == expected || fail(); }
-  bool fail();
-  template <typename Value>
-  void append_fixed(Type single, std::vector<Value>& column);
+  bool fail() {
+    damaged_ = true;
+    at_ = end_;
+    return false;
+  }
 
   const char* at_;
   const char* end_;
@@ -77,8 +107,8 @@ Value WireReader::load(const char* at) {
   return value;
 }
 
-/// Behind the number that begins at `at`.
-[[gnu::always_inline]] inline const char* WireReader::read_varint(const char* at, const char* end, uint64_t& value) {
+/// The number that begins at `at`, and what is behind it.
+[[gnu::always_inline]] inline WireReader::Varint WireReader::read_varint(const char* at, const char* end) {
   // Eight bytes at once: those up to the first without its highest bit are the number, seven bits each. Lengths vary
   // from one to the next, and a wrong guess of when a loop ends takes longer than all of this.
   if (end - at >= static_cast<ptrdiff_t>(sizeof(uint64_t))) {
@@ -88,35 +118,39 @@ Value WireReader::load(const char* at) {
       bits &= (lasts ^ (lasts - 1)) & 0x7f7f7f7f7f7f7f7fU;
       bits = (bits & 0x007f007f007f007fU) | ((bits & 0x7f007f007f007f00U) >> 1);
       bits = (bits & 0x00003fff00003fffU) | ((bits & 0x3fff00003fff0000U) >> 2);
-      value = (bits & 0x000000000fffffffU) | ((bits & 0x0fffffff00000000U) >> 4);
-      return at + std::countr_zero(lasts) / 8 + 1;
+      bits = (bits & 0x000000000fffffffU) | ((bits & 0x0fffffff00000000U) >> 4);
+      return {at + std::countr_zero(lasts) / 8 + 1, bits};
     }
   }
-  return read_varint_bytewise(at, end, value);
+  return read_varint_bytewise(at, end);
 }
 
 /// The same, for numbers that are mostly of one byte.
-inline const char* WireReader::read_short_varint(const char* at, const char* end, uint64_t& value) {
-  if (at == end || static_cast<unsigned char>(*at) >= 0x80) return read_varint_bytewise(at, end, value);
-  value = static_cast<unsigned char>(*at);
-  return at + 1;
+[[gnu::always_inline]] inline WireReader::Varint WireReader::read_short_varint(const char* at, const char* end) {
+  if (at == end || static_cast<unsigned char>(*at) >= 0x80) return read_varint_bytewise(at, end);
+  return {at + 1, static_cast<unsigned char>(*at)};
 }
 
 [[gnu::always_inline]] inline bool WireReader::next() {
   if (at_ == end_) return false;
-  uint64_t number = 0;
-  at_ = read_short_varint(at_, end_, number);
-  if (at_ == kNone || number > std::numeric_limits<uint32_t>::max()) return fail();
-  if ((number >> kTypeBits) == 0) return fail();
-  tag_ = static_cast<uint32_t>(number);
+  const Varint tag = read_short_varint(at_, end_);
+  if (tag.behind == kNone || tag.value > std::numeric_limits<uint32_t>::max()) return fail();
+  if ((tag.value >> kTypeBits) == 0) return fail();
+  tag_ = static_cast<uint32_t>(tag.value);
+  at_ = tag.behind;
   switch (type()) {
-    case kVarint: at_ = read_varint(at_, end_, value_); return at_ != kNone || fail();
+    case kVarint: {
+      const Varint number = read_varint(at_, end_);
+      if (number.behind == kNone) return fail();
+      value_ = number.value;
+      at_ = number.behind;
+      return true;
+    }
     case kBytes: {
-      uint64_t size = 0;
-      at_ = read_short_varint(at_, end_, size);
-      if (at_ == kNone || size > static_cast<size_t>(end_ - at_)) return fail();
-      bytes_ = {at_, static_cast<size_t>(size)};
-      at_ += size;
+      const Varint size = read_short_varint(at_, end_);
+      if (size.behind == kNone || size.value > static_cast<size_t>(end_ - size.behind)) return fail();
+      bytes_ = {size.behind, static_cast<size_t>(size.value)};
+      at_ = size.behind + size.value;
       return true;
     }
     case kFixed32:

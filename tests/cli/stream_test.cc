@@ -117,8 +117,8 @@ TEST_F(Stream, DoesNotDependOnTheNumberOfThreads) {
 
 TEST_F(Stream, KeepsAnEvenSampleAndThoseThatAreAskedFor) {
   StreamedJob parts = streamed(2);
-  EXPECT_GT(parts.sample.size(), 150u);
-  EXPECT_LE(parts.sample.size(), 384u);
+  EXPECT_GT(parts.sample.size(), 60u);
+  EXPECT_LE(parts.sample.size(), 128u);
   EXPECT_LT(parts.sample.front().rank, 100);
   EXPECT_GT(parts.sample.back().rank, kRanks - 200);
   ThreadExecutor executor(2);

@@ -617,6 +617,30 @@ RC_GTEST_PROP(Wire, WhatComparisonNeedsIsTheWholeWithoutWhatItSays, ()) {
   RC_ASSERT(encode_pattern(used) == encoded);
 }
 
+RC_GTEST_PROP(WireForComparison, AtLeastSoManyFunctionsHaveDetails, ()) {
+  const std::string encoded = encode_pattern(any_pattern());
+  const auto most = *rc::gen::inRange<size_t>(0, 12);
+  PatternDecoder decoder;
+  RankPattern all;
+  RankPattern some;
+  RC_ASSERT(decoder.decode(encoded, PatternDetail::kComparison, all).ok());
+  RC_ASSERT(decoder.decode(encoded, PatternDetail::kComparison, some, most).ok());
+  RC_ASSERT(some.functions.size() == all.functions.size());
+  std::vector<int64_t> weights;
+  const auto weight = [](const FunctionPattern& function) { return std::max(function.exposed_ns, function.self_ns); };
+  for (const FunctionPattern& function : all.functions) weights.push_back(weight(function));
+  std::ranges::sort(weights, std::greater<>());
+  for (size_t i = 0; i < all.functions.size(); ++i) {
+    FunctionPattern expected = all.functions[i];
+    if (most == 0 || (most < weights.size() && weight(expected) < weights[most - 1])) {
+      if (some.functions[i] == expected) continue;  // it had none, or is as good as one that counts
+      expected.durations = {};
+      expected.issuers.clear();
+    }
+    RC_ASSERT(some.functions[i] == expected);
+  }
+}
+
 // What is not a pattern.
 
 wire::Pattern message_of(const RankPattern& pattern) {
