@@ -1,9 +1,11 @@
 #include "cli/conclude.h"
 
+#include "compare/collective_join.h"
 #include "compare/comparison.h"
 #include "compare/job.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/other_methods.h"
+#include "diagnose/waited_for.h"
 
 namespace eroica {
 namespace {
@@ -35,14 +37,18 @@ Conclusion conclude(const Collected& now, const Collected* baseline, std::span<c
     case Method::kFull:
       break;
   }
-  return conclude(job_of(now), now.names, baseline, rules);
+  Conclusion conclusion = conclude(job_of(now), now.names, baseline, rules);
+  tell_who_was_waited_for(conclusion, join_collectives(now.patterns));
+  return conclusion;
 }
 
 Conclusion conclude_running(const Collected& now, const Collected* baseline, std::span<const Rule> rules) {
   const Job job = job_of(now);
   Comparison comparison(job, now.names);
   comparison.blocked.reset();
-  return conclude(comparison, baseline, rules);
+  Conclusion conclusion = conclude(comparison, baseline, rules);
+  tell_who_was_waited_for(conclusion, join_collectives(now.patterns));
+  return conclusion;
 }
 
 Conclusion conclude(const Job& job, const NameTable& names, const Collected* baseline, std::span<const Rule> rules) {

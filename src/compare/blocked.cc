@@ -10,6 +10,7 @@
 
 #include "base/robust.h"
 #include "base/saturate.h"
+#include "pattern/collectives.h"
 
 namespace eroica {
 namespace {
@@ -269,8 +270,6 @@ class Search {
       speak_of(index);
     }
   }
-
-  static bool is_exchange(const std::string& kind) { return kind == "send" || kind == "recv" || kind == "send_recv"; }
 
   // A size that was not told equals any.
   static bool differ(const std::map<Entered, std::vector<uint32_t>>& variants) {

@@ -213,6 +213,18 @@ ClockAlignment by_intervals(std::span<const CollectiveEnd> reference, std::span<
 
 }  // namespace
 
+std::string_view aligned_by_name(AlignedBy by) {
+  switch (by) {
+    case AlignedBy::kSequence:
+      return "sequence";
+    case AlignedBy::kIntervals:
+      return "intervals";
+    case AlignedBy::kNothing:
+      break;
+  }
+  return "nothing";
+}
+
 ClockAlignment align_clocks(std::span<const CollectiveEnd> reference, std::span<const CollectiveEnd> other) {
   const auto of_reference = by_sequence(reference);
   std::vector<int64_t> differences;

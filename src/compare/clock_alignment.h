@@ -4,6 +4,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 namespace eroica {
 
@@ -19,6 +20,8 @@ enum class AlignedBy : uint8_t {
   kSequence,   ///< sequence numbers
   kIntervals,  ///< the fingerprint of the intervals between ends
 };
+
+[[nodiscard]] std::string_view aligned_by_name(AlignedBy by);  ///< "nothing", "sequence", "intervals"
 
 /// How two ranks' clocks stand to each other.
 struct ClockAlignment {

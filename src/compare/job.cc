@@ -4,12 +4,14 @@
 #include <bit>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <set>
 #include <tuple>
 #include <utility>
 
 #include "base/robust.h"
 #include "base/saturate.h"
+#include "compare/process_group.h"
 #include "compare/unobserved.h"
 #include "compare/workload.h"
 
@@ -17,19 +19,6 @@ namespace eroica {
 namespace {
 
 float ratio(double a, double b) { return b > 0 ? static_cast<float>(a / b) : 0.0F; }
-
-std::string group_key(const GroupPattern& group) {
-  if (group.ranks.empty()) {
-    return group.name + '\n' + group.desc + '\n' + std::to_string(group.size);
-  }
-  std::string key;
-  key.reserve(group.ranks.size() * 6);
-  for (const int32_t rank : group.ranks) {
-    key += std::to_string(rank);
-    key += ',';
-  }
-  return key + group.name;
-}
 
 // Ranks take equally long over a step; what a rank's own few steps say of its length differs by where its window cuts
 // them. So counts a step, taken with the rank's own mean step, are put on the job's.
@@ -213,14 +202,8 @@ void JobBuilder::add_collectives(const RankPattern& pattern, double steps, RankF
     if (instance.peer < 0 || instance.summary >= pattern.collectives.size()) continue;
     const uint32_t in = pattern.collectives[instance.summary].group;
     if (in >= pattern.groups.size()) continue;
-    // A peer is told as a rank of its group or of the job: without a list of ranks, or where the group spans the job,
-    // both are the same.
-    const std::vector<int32_t>& ranks = pattern.groups[in].ranks;
-    const auto place = static_cast<size_t>(instance.peer);
-    const bool is_global = std::find(ranks.begin(), ranks.end(), instance.peer) != ranks.end();
-    if (!is_global && place >= ranks.size()) continue;
-    const int32_t partner = is_global ? instance.peer : ranks[place];
-    if (partner != pattern.rank) partners.insert(partner);
+    const std::optional<int32_t> partner = peer_rank(pattern.groups[in], instance.peer);
+    if (partner && *partner != pattern.rank) partners.insert(*partner);
   }
   for (const int32_t partner : partners) {
     job_.exchanges.emplace_back(std::min(partner, pattern.rank), std::max(partner, pattern.rank));

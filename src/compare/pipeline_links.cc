@@ -10,6 +10,7 @@
 
 #include "compare/program_difference.h"
 #include "compare/union_find.h"
+#include "pattern/collectives.h"
 
 namespace eroica {
 namespace {
@@ -25,8 +26,6 @@ enum class GroupRole : uint8_t {
   kSameStage,  // its ranks share a stage: data, tensor, context, expert parallel
 };
 
-bool is_exchange(std::string_view kind) { return kind == "send" || kind == "recv"; }
-
 bool is_one_of(std::string_view word, std::initializer_list<std::string_view> words) {
   return std::find(words.begin(), words.end(), word) != words.end();
 }
@@ -40,7 +39,7 @@ struct GroupUse {
 std::vector<GroupUse> group_uses(const Job& job) {
   std::vector<GroupUse> uses(job.groups.size());
   for (const CollectiveUse& use : job.collectives) {
-    (is_exchange(job.words[use.kind]) ? uses[use.group].exchanges : uses[use.group].collectives) = true;
+    (is_message(job.words[use.kind]) ? uses[use.group].exchanges : uses[use.group].collectives) = true;
   }
   return uses;
 }
@@ -95,7 +94,7 @@ std::unordered_map<int32_t, std::vector<uint32_t>> data_groups(const Job& job) {
   for (const RankFacts& rank : job.ranks) {
     for (const CollectiveUse& use : job.collectives_of(rank)) {
       const size_t size = job.groups[use.group].ranks.size();
-      if (is_exchange(job.words[use.kind]) || use.bytes < kTellingBytes || size < 2 || size >= job.ranks.size())
+      if (is_message(job.words[use.kind]) || use.bytes < kTellingBytes || size < 2 || size >= job.ranks.size())
         continue;
       groups[rank.rank].push_back(use.group);
     }

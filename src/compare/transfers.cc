@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/robust.h"
+#include "pattern/collectives.h"
 
 namespace eroica {
 namespace {
@@ -112,7 +113,7 @@ double transfers_beyond_shortest(const std::vector<Transfer>& transfers, const J
   std::map<std::pair<uint32_t, uint32_t>, const Transfer*> of_group;  // and kind
   for (const Transfer& transfer : transfers) {
     // A message has one receiver, for whom it may wait without anybody telling.
-    if (job.words[transfer.kind] == "send" || job.words[transfer.kind] == "recv") continue;
+    if (is_message(job.words[transfer.kind])) continue;
     const auto [entry, is_new] = shortest_us.try_emplace(alike(transfer), transfer.transfer_us);
     if (!is_new) entry->second = std::min(entry->second, transfer.transfer_us);
     of_group[{transfer.group, transfer.kind}] = &transfer;

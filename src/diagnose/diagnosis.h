@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "compare/collective_join.h"
+
 namespace eroica {
 
 /// What a diagnosis is said of.
@@ -91,6 +93,7 @@ struct Conclusion {
   WhatIf what_if;
   std::optional<Blocked> blocked;
   std::vector<std::string> signals_missing;  ///< metrics that a rule needed and nobody sampled
+  std::vector<JoinedCollective> joined;      ///< instance by instance; empty where not all patterns were kept
   std::vector<std::string> notes;            ///< why an answer is less sure: no valid group, nothing aligned …
 };
 

@@ -11,6 +11,7 @@
 #include "diagnose/candidates.h"
 #include "diagnose/vocabulary.h"
 #include "diagnose/wire_rate.h"
+#include "pattern/collectives.h"
 
 namespace eroica {
 namespace {
@@ -214,10 +215,7 @@ void measure_own_time(Candidate& candidate, Facts& facts, const std::vector<Time
 // Messages of a pipeline last as long as their receiver waits: by themselves they do not show how fast data move.
 std::vector<Transfer> without_messages(const Comparison& now) {
   std::vector<Transfer> transfers = now.transfers;
-  std::erase_if(transfers, [&](const Transfer& transfer) {
-    const std::string& kind = now.job->words[transfer.kind];
-    return kind == "send" || kind == "recv" || kind == "send_recv";
-  });
+  std::erase_if(transfers, [&](const Transfer& transfer) { return is_exchange(now.job->words[transfer.kind]); });
   return transfers;
 }
 

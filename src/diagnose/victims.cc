@@ -6,6 +6,7 @@
 #include <unordered_map>
 
 #include "compare/union_find.h"
+#include "pattern/collectives.h"
 
 namespace eroica {
 namespace {
@@ -43,8 +44,8 @@ class Joined {
 
   // The root of a broadcast and the sources of a reduction do not wait.
   static bool waits_for_all(std::string_view kind) {
-    constexpr std::array<std::string_view, 6> kNot{"broadcast", "reduce", "gather", "scatter", "send", "recv"};
-    return std::ranges::find(kNot, kind) == kNot.end();
+    constexpr std::array<std::string_view, 4> kNot{"broadcast", "reduce", "gather", "scatter"};
+    return !is_message(kind) && std::ranges::find(kNot, kind) == kNot.end();
   }
 
   void join_member(uint32_t& member, uint32_t rank) {

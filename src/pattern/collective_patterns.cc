@@ -112,8 +112,6 @@ CollectiveWords words_of(const Trace& trace, const CollectiveRun& run, IssuerLoo
   return words;
 }
 
-bool is_exchange(const std::string& kind) { return kind == "send" || kind == "recv" || kind == "send_recv"; }
-
 // Gives the collectives of groups whose trace tells no sequence numbers those of the flight recorder.
 void number_instances(const Trace& trace, const WindowClip& window, const DeviceWork& work, const WindowEdges& edges,
                       CollectiveTable& table, IssuerLookup& lookup, RankPattern& pattern) {

@@ -85,6 +85,16 @@ std::string collective_kind(std::string_view raw_name) {
   return "collective";
 }
 
+bool is_message(std::string_view kind) { return kind == "send" || kind == "recv"; }
+
+bool is_exchange(std::string_view kind) { return is_message(kind) || kind == "send_recv"; }
+
+bool is_barrier(std::string_view kind) {
+  static constexpr std::array<std::string_view, 4> kBarriers = {"all_reduce", "all_gather", "reduce_scatter",
+                                                                "barrier"};
+  return std::ranges::find(kBarriers, kind) != kBarriers.end();
+}
+
 const std::string& CollectiveKinds::of(uint32_t name) {
   const auto [known, is_new] = by_name_.try_emplace(name);
   if (is_new) {

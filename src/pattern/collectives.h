@@ -25,6 +25,15 @@ bool is_host_collective(std::string_view raw_name);
 /// "collective" when the name does not tell.
 std::string collective_kind(std::string_view raw_name);
 
+/// Of a collective_kind(): one message between two ranks.
+bool is_message(std::string_view kind);
+
+/// … or several at once, which NCCL runs as one "send_recv": for a pipeline, or as an all-to-all.
+bool is_exchange(std::string_view kind);
+
+/// Of a collective_kind(): nobody gets through it before all members have come, and all end together.
+bool is_barrier(std::string_view kind);
+
 /// The kinds that the names of a trace tell, found once a name.
 class CollectiveKinds {
  public:

@@ -1,7 +1,5 @@
 #include "report/collective_ends.h"
 
-#include <algorithm>
-#include <array>
 #include <string_view>
 #include <vector>
 
@@ -10,16 +8,6 @@
 #include "pattern/collectives.h"
 
 namespace eroica {
-namespace {
-
-bool is_barrier(std::string_view kind) {
-  static constexpr std::array<std::string_view, 4> kBarriers = {"all_reduce", "all_gather", "reduce_scatter",
-                                                                "barrier"};
-  return std::ranges::find(kBarriers, kind) != kBarriers.end();
-}
-
-}  // namespace
-
 CollectiveReader::CollectiveReader(const Trace& trace)
     : trace_(trace), kernel_names_(trace.names.size()), host_names_(trace.names.size()) {
   for (uint32_t name = 0; name < trace.names.size(); ++name) {

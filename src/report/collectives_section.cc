@@ -1,5 +1,7 @@
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
 #include <tuple>
 
 #include "base/robust.h"
@@ -73,7 +75,53 @@ void add_rates(const Place& place, std::vector<double>& rates) {
   }
 }
 
-CollectiveRow collective_row(const Key& key, const std::vector<Place>& places) {
+/// By rank and its summary: the collective and the member that it is.
+using Joins = std::map<std::pair<int32_t, uint32_t>, std::vector<std::pair<const JoinedCollective*, size_t>>>;
+
+Joins joins_of(std::span<const JoinedCollective> joined) {
+  Joins joins;
+  for (const JoinedCollective& one : joined) {
+    for (size_t i = 0; i < one.members.size(); ++i) {
+      joins[{one.members[i].rank, one.members[i].summary}].emplace_back(&one, i);
+    }
+  }
+  return joins;
+}
+
+/// What a member of several, such as a sender of messages to two others, was late and waited is the sum.
+void add_joins(const Place& place, double count_per_step, const Joins& joins, CollectiveOnRank& on_rank,
+               std::set<const JoinedCollective*>& of_row) {
+  const auto found = joins.find({place.rank->pattern->rank, place.summary});
+  if (found == joins.end()) return;
+  size_t all = 0;
+  for (const auto& [one, member] : found->second) all += one->seen;
+  for (const auto& [one, member] : found->second) {
+    of_row.insert(one);
+    if (one->joined == 0) continue;
+    const double ms_per_us = 1e-3 * count_per_step * static_cast<double>(one->seen) / static_cast<double>(all);
+    on_rank.late_ms_per_step = on_rank.late_ms_per_step.value_or(0) + one->members[member].late_us * ms_per_us;
+    on_rank.wait_ms_per_step = on_rank.wait_ms_per_step.value_or(0) + one->members[member].wait_us * ms_per_us;
+  }
+}
+
+CollectiveJoin join_of(const std::set<const JoinedCollective*>& of_row, double count_per_step) {
+  CollectiveJoin join;
+  double transfer_us = 0;
+  for (const JoinedCollective* one : of_row) {
+    join.of += one->seen;
+    join.instances += one->joined;
+    transfer_us += one->last_us * static_cast<double>(one->joined);
+    join.error_us = std::max(join.error_us, one->error_us);
+    if (join.by == AlignedBy::kNothing) join.by = one->by;
+    if (join.why.empty() || one->why < join.why) join.why = one->why;
+  }
+  if (join.instances > 0) {
+    join.transfer_ms_per_step = 1e-3 * transfer_us / static_cast<double>(join.instances) * count_per_step;
+  }
+  return join;
+}
+
+CollectiveRow collective_row(const Key& key, const std::vector<Place>& places, const Joins& joins) {
   CollectiveRow row;
   row.kind = key.kind;
   row.group = key.group;
@@ -81,6 +129,7 @@ CollectiveRow collective_row(const Key& key, const std::vector<Place>& places) {
   row.dtype = key.dtype;
   QuantileSketch durations;
   std::vector<double> rates;
+  std::set<const JoinedCollective*> joined;
   for (const Place& place : places) {
     const CollectiveSummary& pattern = place.pattern();
     const StepBasis& basis = place.rank->basis;
@@ -100,8 +149,10 @@ CollectiveRow collective_row(const Key& key, const std::vector<Place>& places) {
           total_ms * static_cast<double>(pattern.exposed_ns) / static_cast<double>(pattern.total_ns) / ranks;
     }
     row.ranks.push_back({place.rank->pattern->rank, pattern.count, pattern.bytes, total_ms,
-                         static_cast<double>(pattern.durations.quantile(0.5)) * 1e-3});
+                         static_cast<double>(pattern.durations.quantile(0.5)) * 1e-3, std::nullopt, std::nullopt});
+    add_joins(place, mean.count, joins, row.ranks.back(), joined);
   }
+  row.joined = join_of(joined, row.count_per_step);
   row.duration = duration_quantiles(durations, 0);
   if (!rates.empty()) row.gigabytes_per_s = quantile(rates, 0.9);
   return row;
@@ -109,7 +160,9 @@ CollectiveRow collective_row(const Key& key, const std::vector<Place>& places) {
 
 }  // namespace
 
-std::vector<CollectiveRow> collectives_section(std::span<const RankView> ranks) {
+std::vector<CollectiveRow> collectives_section(std::span<const RankView> ranks,
+                                               std::span<const JoinedCollective> joined) {
+  const Joins joins = joins_of(joined);
   std::map<Key, std::vector<Place>> by_key;
   for (const RankView& view : ranks) {
     const RankPattern& pattern = *view.pattern;
@@ -123,7 +176,7 @@ std::vector<CollectiveRow> collectives_section(std::span<const RankView> ranks) 
   }
   std::vector<CollectiveRow> rows;
   rows.reserve(by_key.size());
-  for (const auto& [key, places] : by_key) rows.push_back(collective_row(key, places));
+  for (const auto& [key, places] : by_key) rows.push_back(collective_row(key, places, joins));
   std::ranges::stable_sort(rows, [](const CollectiveRow& a, const CollectiveRow& b) {
     return std::tie(b.exposed_ms_per_step, a.kind, a.group) < std::tie(a.exposed_ms_per_step, b.kind, b.group);
   });

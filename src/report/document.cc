@@ -268,7 +268,7 @@ Result<Document> build_document(std::span<const RankPattern> patterns, const Nam
   profile.functions_left_out = functions.left_out;
   profile.function_detail = !options.function.empty();
   profile.rank_detail = !options.ranks.empty();
-  profile.collectives = collectives_section(selected);
+  profile.collectives = collectives_section(selected, conclusion.joined);
 
   profile.notes = options.notes;
   profile.notes.insert(profile.notes.end(), conclusion.notes.begin(), conclusion.notes.end());

@@ -152,6 +152,19 @@ struct CollectiveOnRank {
   int64_t bytes = 0;   ///< in the window
   double total_ms_per_step = 0;
   double p50_us = 0;
+  /// These two where its instances were joined with those of the other members.
+  std::optional<double> late_ms_per_step;  ///< it came so much later than the others' median
+  std::optional<double> wait_ms_per_step;  ///< until the last one came
+};
+
+/// What joining the instances of a row's collectives over their members told; by kNothing: they were not joined.
+struct CollectiveJoin {
+  AlignedBy by = AlignedBy::kNothing;
+  size_t instances = 0;  ///< that were joined, of …
+  size_t of = 0;
+  double transfer_ms_per_step = 0;  ///< while all members were there
+  double error_us = 0;              ///< of an instance's end
+  std::string why;
 };
 
 struct CollectiveRow {
@@ -167,6 +180,7 @@ struct CollectiveRow {
   /// Payload bytes over the duration of the fast instances (algorithm bandwidth, not bus bandwidth): instances at
   /// the 90th percentile of the rate, so that waiting for late ranks counts little. Absent: bytes are not known.
   std::optional<double> gigabytes_per_s;
+  CollectiveJoin joined;
   std::vector<CollectiveOnRank> ranks;
 };
 

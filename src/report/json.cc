@@ -192,12 +192,22 @@ void add_collective(JsonWriter& out, const CollectiveRow& row) {
   add_durations(out, row.duration);
   out.member("exposed_ms_per_step", ms(row.exposed_ms_per_step));
   out.member("gigabytes_per_s", number_or_null(row.gigabytes_per_s, figure));
+  out.member("joined", [&] {
+    out.member("by", aligned_by_name(row.joined.by));
+    out.member("instances", row.joined.instances);
+    out.member("of", row.joined.of);
+    out.member("transfer_ms_per_step", ms(row.joined.transfer_ms_per_step));
+    out.member("error_us", us(row.joined.error_us));
+    out.member("why", row.joined.why);
+  });
   out.array("ranks", row.ranks, [](JsonWriter& on_rank, const CollectiveOnRank& rank) {
     on_rank.member("rank", rank.rank);
     on_rank.member("count", rank.count);
     on_rank.member("bytes", rank.bytes);
     on_rank.member("total_ms_per_step", ms(rank.total_ms_per_step));
     on_rank.member("p50_us", us(rank.p50_us));
+    on_rank.member("late_ms_per_step", number_or_null(rank.late_ms_per_step, ms));
+    on_rank.member("wait_ms_per_step", number_or_null(rank.wait_ms_per_step, ms));
   });
 }
 

@@ -14,7 +14,8 @@ namespace eroica {
 /// `mean_ms`: the job's mean step where it is known already, else 0.
 StepsSection steps_section(std::span<const RankView> ranks, double mean_ms);
 TimeSection time_section(std::span<const RankView> ranks);
-std::vector<CollectiveRow> collectives_section(std::span<const RankView> ranks);
+std::vector<CollectiveRow> collectives_section(std::span<const RankView> ranks,
+                                               std::span<const JoinedCollective> joined);
 
 /// All functions that match (see DocumentOptions::function), by mean exposed time, then total, then name.
 /// Beyond `top` they are only counted in `left_out`.

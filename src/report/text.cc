@@ -190,6 +190,16 @@ std::string group_text(const CollectiveRow& row, const TextStyle& style) {
   return (number ? "group " : "") + style.clean(row.group);
 }
 
+/// The member that came latest to what was joined, where that is more than its error.
+std::string waited_for(const CollectiveRow& row) {
+  if (row.joined.by == AlignedBy::kNothing) return "?";
+  const auto late_of = [](const CollectiveOnRank& rank) { return rank.late_ms_per_step.value_or(0); };
+  const auto latest = std::ranges::max_element(row.ranks, {}, late_of);
+  const double error_ms = 1e-3 * row.joined.error_us * row.count_per_step;
+  if (latest == row.ranks.end() || late_of(*latest) <= error_ms) return "nobody";
+  return fmt::format("rank {}, {} ms", latest->rank, fixed(late_of(*latest), decimals_for(late_of(*latest))));
+}
+
 std::string collective_table(const std::vector<CollectiveRow>& rows, const TextOptions& options) {
   if (rows.empty()) return "";
   using Column = TextTable::Column;
@@ -200,6 +210,7 @@ std::string collective_table(const std::vector<CollectiveRow>& rows, const TextO
                           {"p50"},
                           {"p99"},
                           {"GB/s"},
+                          {"waited for", TextTable::Align::kLeft},
                           {"collective", TextTable::Align::kLeft, Column::Cut::kEnd},
                           {"group", TextTable::Align::kLeft, Column::Cut::kEnd}});
   constexpr size_t kMostRows = 6;
@@ -207,12 +218,12 @@ std::string collective_table(const std::vector<CollectiveRow>& rows, const TextO
   for (size_t i = 0; i < shown; ++i) {
     const CollectiveRow& row = rows[i];
     std::string group = group_text(row, style);
-    if (row.group_size > 0) group += fmt::format(" ({} ranks)", row.group_size);
+    if (row.group_size > 0) group += fmt::format(" of {}", row.group_size);
     table.add({count_text(row.count_per_step), row.bytes_per_step > 0 ? bytes_text(row.bytes_per_step) : "?",
                fixed(row.exposed_ms_per_step, decimals_for(row.exposed_ms_per_step)),
                duration_text(row.duration.p50_us), duration_text(row.duration.p99_us),
                row.gigabytes_per_s ? fixed(*row.gigabytes_per_s, *row.gigabytes_per_s < 10 ? 3 : 1) : "?",
-               style.clean(row.dtype.empty() ? row.kind : row.kind + " " + row.dtype), group});
+               waited_for(row), style.clean(row.dtype.empty() ? row.kind : row.kind + " " + row.dtype), group});
   }
   std::string text = style.bold("Collectives") + style.dim(", a rank and step") + "\n";
   text += table.lines(options.width);

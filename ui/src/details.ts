@@ -160,6 +160,12 @@ export function showCollective(collective: Collective, basis: string): void {
       [`Exposed ${basis}`, duration(collective.exposedMs)],
       ["Bandwidth", collective.gigabytesPerS === null ? MISSING : `${digits(collective.gigabytesPerS)} GB/s`],
     ]),
+    collective.joined !== null && h("p", { class: "note" },
+      `${whole(collective.joined.instances)} of ${whole(collective.joined.of)} instances joined over the members by ` +
+      `${collective.joined.by === "sequence" ? "their sequence numbers" : "the intervals between their ends"}: ` +
+      `${collective.joined.why}. Ends differ by ${microseconds(collective.joined.errorUs)} or less.`),
+    ...barsFor(`Came later than the others ${basis}`, known(collective.ranks, ({ lateMs }) => lateMs), duration),
+    ...barsFor(`Waited for the last one ${basis}`, known(collective.ranks, ({ waitMs }) => waitMs), duration),
     ...barsFor("Median duration, by rank", known(collective.ranks, ({ p50Us }) => p50Us), microseconds),
     collective.ranks.length > 1 && h("p", { class: "note" },
       "Members of a collective that all wait for each other end together: the one with the shortest duration came last."),

@@ -91,6 +91,18 @@ export interface CollectiveRank {
   readonly bytes: Maybe;
   readonly totalMs: Maybe;
   readonly p50Us: Maybe;
+  /** It came so much later than the others' median; null: its instances were not joined with theirs. */
+  readonly lateMs: Maybe;
+  /** From its coming until the last one came. */
+  readonly waitMs: Maybe;
+}
+export interface CollectiveJoin {
+  readonly by: string;
+  readonly instances: Maybe;
+  readonly of: Maybe;
+  readonly transferMs: Maybe;
+  readonly errorUs: Maybe;
+  readonly why: string;
 }
 export interface Collective {
   readonly kind: string;
@@ -103,6 +115,8 @@ export interface Collective {
   readonly durationUs: Quantiles;
   readonly exposedMs: Maybe;
   readonly gigabytesPerS: Maybe;
+  /** What joining its instances over the members told; null: they were not joined. */
+  readonly joined: CollectiveJoin | null;
   readonly ranks: CollectiveRank[];
 }
 
@@ -336,6 +350,19 @@ function readFunction(source: Fields): FunctionProfile {
   };
 }
 
+function readJoin(source: Fields): CollectiveJoin | null {
+  const by = text(source.by);
+  if (by === "" || by === "nothing") return null;
+  return {
+    by,
+    instances: number(source.instances),
+    of: number(source.of),
+    transferMs: number(source.transfer_ms_per_step),
+    errorUs: number(source.error_us),
+    why: text(source.why),
+  };
+}
+
 function readCollective(source: Fields): Collective {
   return {
     kind: text(source.kind),
@@ -348,12 +375,15 @@ function readCollective(source: Fields): Collective {
     durationUs: quantiles(source.duration_us),
     exposedMs: number(source.exposed_ms_per_step),
     gigabytesPerS: number(source.gigabytes_per_s),
+    joined: readJoin(fields(source.joined)),
     ranks: byRank(source.ranks, (entry, rank) => ({
       rank,
       count: number(entry.count),
       bytes: number(entry.bytes),
       totalMs: number(entry.total_ms_per_step),
       p50Us: number(entry.p50_us),
+      lateMs: number(entry.late_ms_per_step),
+      waitMs: number(entry.wait_ms_per_step),
     })),
   };
 }

@@ -1,7 +1,7 @@
 // The tables: functions, collectives, what was read and what was missing.
 
 import { groupName, showCollective, showFunction } from "./details.ts";
-import type { Collective, EroicaDocument, FunctionProfile } from "./document.ts";
+import type { Collective, CollectiveRank, EroicaDocument, FunctionProfile } from "./document.ts";
 import { facts, h, section, type Child } from "./dom.ts";
 import {
   bytes, capital, count, digits, fixed, location, microseconds, MISSING, percent, plural, shorten, utc, whole, words, duration,
@@ -50,6 +50,18 @@ export function functionsSection(doc: EroicaDocument): HTMLElement | null {
   }));
 }
 
+function latest(row: Collective): CollectiveRank | null {
+  const errorMs = ((row.joined?.errorUs ?? 0) * (row.countPerStep ?? 0)) / 1000;
+  const late = row.ranks.filter(({ lateMs }) => lateMs !== null && lateMs > errorMs);
+  return late.length === 0 ? null : late.reduce((a, b) => ((b.lateMs ?? 0) > (a.lateMs ?? 0) ? b : a));
+}
+
+function waitedFor(row: Collective): string {
+  if (row.joined === null) return MISSING;
+  const late = latest(row);
+  return late === null ? "nobody" : `rank ${late.rank}, ${fixed(late.lateMs)} ms`;
+}
+
 export function collectivesSection(doc: EroicaDocument): HTMLElement | null {
   if (doc.collectives.length === 0) return null;
   return section("collectives", "Collectives", table<Collective>({
@@ -68,6 +80,10 @@ export function collectivesSection(doc: EroicaDocument): HTMLElement | null {
       { title: "Bytes", number: true, help: `Payload ${doc.basis}`, value: (row) => row.bytesPerStep, cell: (row) => bytes(row.bytesPerStep) },
       { title: "Exposed, ms", number: true, help: `Time ${doc.basis} not hidden by compute`,
         value: (row) => row.exposedMs, cell: (row) => fixed(row.exposedMs) },
+      { title: "Transfer, ms", number: true, help: `Time ${doc.basis} once all members were there`,
+        value: (row) => row.joined?.transferMs ?? null, cell: (row) => fixed(row.joined?.transferMs ?? null) },
+      { title: "Waited for", help: `The member that came latest, and how much later than the others ${doc.basis}`,
+        value: (row) => latest(row)?.lateMs ?? null, cell: waitedFor },
       { title: "p50", number: true, value: (row) => row.durationUs.p50, cell: (row) => microseconds(row.durationUs.p50) },
       { title: "p99", number: true, value: (row) => row.durationUs.p99, cell: (row) => microseconds(row.durationUs.p99) },
       { title: "GB/s", number: true, value: (row) => row.gigabytesPerS, cell: (row) => digits(row.gigabytesPerS) },
