@@ -5,7 +5,6 @@
 #include "compare/job.h"
 #include "diagnose/diagnose.h"
 #include "diagnose/other_methods.h"
-#include "diagnose/waited_for.h"
 
 namespace eroica {
 namespace {
@@ -37,18 +36,15 @@ Conclusion conclude(const Collected& now, const Collected* baseline, std::span<c
     case Method::kFull:
       break;
   }
-  Conclusion conclusion = conclude(job_of(now), now.names, baseline, rules);
-  tell_who_was_waited_for(conclusion, join_collectives(now.patterns));
-  return conclusion;
+  const Job job = job_of(now);
+  return conclude(Comparison(job, now.names, join_collectives(now.patterns)), baseline, rules);
 }
 
 Conclusion conclude_running(const Collected& now, const Collected* baseline, std::span<const Rule> rules) {
   const Job job = job_of(now);
-  Comparison comparison(job, now.names);
+  Comparison comparison(job, now.names, join_collectives(now.patterns));
   comparison.blocked.reset();
-  Conclusion conclusion = conclude(comparison, baseline, rules);
-  tell_who_was_waited_for(conclusion, join_collectives(now.patterns));
-  return conclusion;
+  return conclude(comparison, baseline, rules);
 }
 
 Conclusion conclude(const Job& job, const NameTable& names, const Collected* baseline, std::span<const Rule> rules) {

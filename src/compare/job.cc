@@ -181,11 +181,13 @@ void JobBuilder::add_collectives(const RankPattern& pattern, double steps, RankF
   for (const GroupPattern& member : pattern.groups) pattern_groups_.push_back(group(member));
   job_.memberships.insert(job_.memberships.end(), pattern_groups_.begin(), pattern_groups_.end());
   facts.groups_end = static_cast<uint32_t>(job_.memberships.size());
-  for (const CollectiveSummary& from : pattern.collectives) {
+  for (uint32_t summary = 0; summary < pattern.collectives.size(); ++summary) {
+    const CollectiveSummary& from = pattern.collectives[summary];
     if (from.group >= pattern.groups.size() || from.count == 0) continue;
     CollectiveUse use;
     use.group = pattern_groups_[from.group];
     use.kind = word(from.kind);
+    use.summary = summary;
     use.count = ratio(static_cast<double>(from.count), steps);
     use.bytes = ratio(static_cast<double>(from.bytes), static_cast<double>(from.count));
     use.total = ratio(static_cast<double>(from.total_ns), window);

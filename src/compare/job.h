@@ -65,12 +65,13 @@ struct HardwareFact {
 
 /// One kind of collective in one group as one rank saw it.
 struct CollectiveUse {
-  uint32_t group = 0;  ///< in Job::groups
-  uint32_t kind = 0;   ///< in Job::words
-  float count = 0;     ///< a step
-  float bytes = 0;     ///< of one instance, mean; 0 = unknown
-  float total = 0;     ///< share of the window
-  float exposed = 0;   ///< share of the window
+  uint32_t group = 0;    ///< in Job::groups
+  uint32_t kind = 0;     ///< in Job::words
+  uint32_t summary = 0;  ///< in RankPattern::collectives
+  float count = 0;       ///< a step
+  float bytes = 0;       ///< of one instance, mean; 0 = unknown
+  float total = 0;       ///< share of the window
+  float exposed = 0;     ///< share of the window
   float p50_us = 0;
   float p99_us = 0;
 };

@@ -135,6 +135,30 @@ double transfers_beyond_shortest(const std::vector<Transfer>& transfers, const J
   return most;
 }
 
+std::vector<double> exposed_transfers(const Job& job, const std::vector<JoinedCollective>& joined) {
+  std::map<std::pair<int32_t, uint32_t>, double> moving;  // by rank and summary: part of an instance, not waiting
+  for (const JoinedCollective& one : joined) {
+    if (one.joined == 0) continue;
+    for (const JoinedMember& member : one.members) {
+      const double part = one.last_us / std::max(one.last_us + member.wait_us, 1e-3);
+      const auto [entry, is_new] = moving.try_emplace({member.rank, member.summary}, part);
+      if (!is_new) entry->second = std::max(entry->second, part);
+    }
+  }
+  std::vector<double> shares;
+  shares.reserve(job.ranks.size());
+  for (const RankFacts& rank : job.ranks) {
+    double share = rank.share[static_cast<size_t>(TimeClass::kCommunication)];
+    for (const CollectiveUse& use : job.collectives_of(rank)) {
+      const auto part = moving.find({rank.rank, use.summary});
+      if (part == moving.end()) continue;
+      share -= std::max(0.0, static_cast<double>(use.exposed) - static_cast<double>(use.total) * part->second);
+    }
+    shares.push_back(std::max(0.0, share));
+  }
+  return shares;
+}
+
 std::optional<HostPair> slowest_pair(const std::vector<Transfer>& transfers, const Job& job) {
   std::map<std::pair<uint32_t, uint32_t>, std::vector<double>> by_pair;
   const auto some = others(transfers, any);

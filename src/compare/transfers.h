@@ -5,6 +5,7 @@
 #include <utility>
 #include <vector>
 
+#include "compare/collective_join.h"
 #include "compare/job.h"
 #include "compare/subject.h"
 
@@ -41,6 +42,10 @@ std::optional<double> transfer_ratio(const std::vector<Transfer>& transfers, con
 /// size, group size and span: of the rank that would gain most, since others wait for it. What a rank waits in a
 /// collective is not its transfer.
 double transfers_beyond_shortest(const std::vector<Transfer>& transfers, const Job& job);
+
+/// By rank: share of the window in communication that nothing hides and that is not waiting for members who come
+/// later, as far as the instances tell that were joined.
+std::vector<double> exposed_transfers(const Job& job, const std::vector<JoinedCollective>& joined);
 
 /// The pair of hosts between which transfers take longest.
 struct HostPair {

@@ -13,6 +13,7 @@
 #include "diagnose/select.h"
 #include "diagnose/victims.h"
 #include "diagnose/vocabulary.h"
+#include "diagnose/waited_for.h"
 
 namespace eroica {
 namespace {
@@ -78,6 +79,7 @@ void doubt_small_leftovers(std::vector<Selected>& selected) {
 
 Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span<const Rule> rules) {
   Conclusion conclusion;
+  conclusion.joined = now.joined;
   const Job& job = *now.job;
   for (const PeerSet& set : now.peers.sets) {
     PeerGroup group{set.name, set.why, {}};
@@ -146,6 +148,7 @@ Conclusion diagnose(const Comparison& now, const Comparison* baseline, std::span
   for (const Diagnosis& diagnosis : diagnoses) culprits.insert(diagnosis.ranks.begin(), diagnosis.ranks.end());
   conclusion.victims = victims_of(job, culprits);
   conclusion.diagnoses = std::move(diagnoses);
+  tell_who_was_waited_for(conclusion);
   return conclusion;
 }
 

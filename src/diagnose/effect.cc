@@ -240,8 +240,7 @@ void measure_transfers(Candidate& candidate, Facts& facts) {
   }
   double exposed = 0;
   for (const uint32_t rank : candidate.subject.ranks()) {
-    exposed += job.ranks[rank].share[static_cast<size_t>(TimeClass::kCommunication)] /
-               static_cast<double>(candidate.subject.ranks().size());
+    exposed += now.exposed_transfers[rank] / static_cast<double>(candidate.subject.ranks().size());
   }
   double part = 0;
   const auto ratio = may_be_estimated(*candidate.rule)

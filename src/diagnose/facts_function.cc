@@ -114,9 +114,7 @@ std::optional<SeenFact> Facts::transfer(std::string_view fact, const Candidate& 
   if (fact == "transfer.inter_host_ratio") return ratio(Span::kHosts);
   if (fact == "transfer.intra_host_ratio") return ratio(Span::kOneHost);
   if (fact == "transfer.share") {
-    return contrasted(*now_, candidate, [&](uint32_t rank) {
-      return static_cast<double>(job.ranks[rank].share[static_cast<size_t>(TimeClass::kCommunication)]);
-    });
+    return contrasted(*now_, candidate, [&](uint32_t rank) { return now_->exposed_transfers[rank]; });
   }
   if (fact == "transfer.pair_ratio") {
     const auto worst = slowest_pair(now_->transfers, job);

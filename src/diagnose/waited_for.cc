@@ -60,8 +60,7 @@ void add_evidence(Diagnosis& diagnosis, const std::map<int32_t, Late>& late, dou
 
 }  // namespace
 
-void tell_who_was_waited_for(Conclusion& conclusion, std::vector<JoinedCollective> joined) {
-  conclusion.joined = std::move(joined);
+void tell_who_was_waited_for(Conclusion& conclusion) {
   const double step_ms = conclusion.what_if.step_ms;
   if (step_ms <= 0 || conclusion.blocked) return;
   const std::map<int32_t, Late> late = late_by_rank(conclusion.joined, step_ms);
