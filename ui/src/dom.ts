@@ -47,3 +47,12 @@ export function facts(entries: readonly (readonly [string, Child])[]): HTMLEleme
   return h("dl", { class: "facts" },
     ...entries.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
 }
+
+export interface Tile { readonly name: string; readonly value: string; readonly more?: string; readonly warn?: boolean }
+
+/** The few figures that matter most. */
+export function tiles(entries: readonly Tile[]): HTMLElement {
+  return h("dl", { class: "tiles" }, ...entries.map(({ name, value, more, warn }) => h("div", { class: warn ? "warn" : null },
+    h("dt", {}, name),
+    h("dd", {}, value || "–", more !== undefined && more !== "" && h("span", { class: "quiet" }, more)))));
+}
