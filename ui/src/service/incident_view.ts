@@ -24,11 +24,12 @@ const plainTable = (label: string, heads: readonly string[], rows: readonly HTML
 function figures(incident: Incident): HTMLElement {
   const { lostGpuS, recoveredGpuS, recovered } = incident;
   return tiles([
-    { name: "Lost", value: gpuTime(lostGpuS), warn: lostGpuS !== null && lostGpuS > 0 },
+    { name: "GPU time lost", value: gpuTime(lostGpuS), warn: lostGpuS !== null && lostGpuS > 0 },
     ...(recovered !== null ? [{ name: "Saved since it recovered", value: gpuTime(recoveredGpuS) }] : []),
-    { name: "Step", value: duration(incident.stepMs), more: incident.usualMs === null ? "" : `usually ${duration(incident.usualMs)}` },
+    ...(incident.stepMs !== null
+      ? [{ name: "Step", value: duration(incident.stepMs), more: incident.usualMs === null ? "" : `usually ${duration(incident.usualMs)}` }] : []),
     { name: "Ranks", value: whole(incident.ranks) },
-    { name: "Windows", value: whole(incident.windowsCount), more: incident.interferenceMs === null ? "" : `cost ${duration(incident.interferenceMs)}` },
+    { name: "Windows", value: whole(incident.windowsCount), more: incident.interferenceMs === null || incident.interferenceMs === 0 ? "" : `cost ${duration(incident.interferenceMs)}` },
     ...(incident.repeats !== null && incident.repeats > 0 ? [{ name: "Detected again", value: plural(incident.repeats, "time") }] : []),
   ]);
 }
@@ -111,7 +112,7 @@ export function incidentView(id: number, reload: () => void): View {
         h("p", { class: "job" }, h("a", { href: incidentsHref() }, "Incidents"), ` · number ${id} · job `,
           h("a", { href: jobHref(incident.tenant, incident.job) }, incident.job || "unnamed"), incident.tenant !== "" && ` · tenant ${incident.tenant}`),
         h("h1", {}, incidentAnswer(incident)),
-        h("p", { class: "state-line" }, incidentBadge(incident.state), " ", incidentState(incident, Date.now())),
+        h("p", { class: "state-line" }, incidentBadge(incident.state), " Began ", when(incident.onset ?? incident.detected), ". ", incidentState(incident)),
         figures(incident));
       shown.fill(...evidence(incident, documents));
       changes.fill(

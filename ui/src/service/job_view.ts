@@ -19,7 +19,7 @@ function figures(job: JobWithHosts): HTMLElement {
     { name: "Step", value: whole(job.step) },
     { name: "Ranks observed", value: whole(job.ranks), more: job.worldSize === null || job.worldSize === job.ranks ? "" : `of ${whole(job.worldSize)}` },
     { name: "Hosts", value: whole(job.hosts) },
-    { name: "Windows", value: whole(job.windows), more: job.profiledS === null ? "" : `${span(job.profiledS)} in all` },
+    { name: "Windows", value: whole(job.windows), more: job.profiledS === null || job.profiledS === 0 ? "" : `${span(job.profiledS)} in all` },
     { name: "Cost of windows", value: duration(job.interferenceMs) },
     { name: "Cost of watching", value: job.probePercent === null ? MISSING : `${digits(job.probePercent)} %` },
   ]);

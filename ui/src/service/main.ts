@@ -12,16 +12,19 @@ import { follow } from "./news.ts";
 import { reportView } from "./report_view.ts";
 import { incidentsHref, jobsHref, reportHref, routeOf, type Route } from "./route.ts";
 import { signInForm } from "./sign_in.ts";
-import { button, type View } from "./view.ts";
+import { button, refreshTimes, type View } from "./view.ts";
 
 const POLL_MS = 2000;
+/** Not all is news: that nothing was heard of a job, for instance. */
+const STALE_MS = 30_000;
 const LOAD_PAUSE_MS = 1000;
 
 const places = [["Jobs", jobsHref], ["Incidents", incidentsHref()], ["Report", reportHref]] as const;
 const links = places.map(([name, href]) => h("a", { href }, name));
 const connection = h("span", { class: "connection", role: "status" });
 const signOut = button("Sign out", () => { token.clear(); restart(); });
-const notice = h("div", { class: "notice", hidden: true, role: "alert" });
+const problem = h("span", { role: "alert" });
+const notice = h("div", { class: "notice", hidden: true }, problem, button("Try again", () => shown?.loader.request()));
 const main = h("main", { tabindex: -1 });
 
 function viewOf(route: Route, reload: () => void): View | null {
@@ -37,7 +40,14 @@ function viewOf(route: Route, reload: () => void): View | null {
 }
 
 /** What is shown now. `failed`: the last load did not succeed. */
-interface Shown { readonly view: View; readonly loader: Loader; readonly end: AbortController; failed: boolean; loaded: boolean }
+interface Shown {
+  readonly view: View;
+  readonly loader: Loader;
+  readonly end: AbortController;
+  failed: boolean;
+  /** When it last succeeded; null: never. */
+  loadedAt: number | null;
+}
 let shown: Shown | null = null;
 /** The event stream, while there is one. */
 let listening: AbortController | null = null;
@@ -45,7 +55,7 @@ let isLive = false;
 
 function tell(text: string): void {
   notice.hidden = text === "";
-  notice.replaceChildren(text, " ", button("Try again", () => shown?.loader.request()));
+  if (problem.textContent !== text) problem.textContent = text;  // said again it would be read aloud again
 }
 
 function showConnection(): void {
@@ -74,22 +84,21 @@ async function load(at: Shown): Promise<void> {
     await at.view.load(at.end.signal);
     if (at.end.signal.aborted) return;
     at.failed = false;
-    at.loaded = true;
+    at.loadedAt = performance.now();
     at.view.element.hidden = false;
     document.getElementById("loading")?.remove();
     tell("");
     listen();
   } catch (error) {
     if (at.end.signal.aborted) return;
-    if (!(error instanceof Problem)) throw error;
-    if (error.status === 401) {
+    if (error instanceof Problem && error.status === 401) {
       const had = token.get() !== "";
       token.clear();
-      return askForToken(had ? "The server does not know this token, or knows it no more." : `The server says: ${error.message}.`);
+      return askForToken(had ? "The server does not know this token, or knows it no more." : "This server answers only those who have a token of it.");
     }
     at.failed = true;
     document.getElementById("loading")?.remove();
-    tell(`${error.message}.${at.loaded ? " What stands below is older." : ""}`);
+    tell(`${error instanceof Problem ? error.message : `This page made a mistake (${String(error)})`}.${at.loadedAt !== null ? " What stands below is older." : ""}`);
   } finally {
     if (shown === at) showConnection();
   }
@@ -119,7 +128,7 @@ function go(): void {
   view.element.hidden = true;
   main.replaceChildren(h("p", { id: "loading", class: "quiet", role: "status" }, "Asking the server…"), view.element);
   window.scrollTo(0, 0);
-  const at: Shown = { view, loader: new Loader(() => load(at), LOAD_PAUSE_MS), end: new AbortController(), failed: false, loaded: false };
+  const at: Shown = { view, loader: new Loader(() => load(at), LOAD_PAUSE_MS), end: new AbortController(), failed: false, loadedAt: null };
   shown = at;
   at.loader.request();
 }
@@ -131,7 +140,7 @@ function listen(): void {
   void follow(
     (news) => { if (shown?.view.hear?.(news) === true) shown.loader.request(); },
     (is) => {
-      if (is && !isLive && shown?.loaded === true && shown.view.polls) shown.loader.request();  // what was missed
+      if (is && !isLive && shown !== null && shown.loadedAt !== null && shown.view.polls) shown.loader.request();  // what was missed
       isLive = is;
       showConnection();
     },
@@ -155,7 +164,10 @@ document.addEventListener("visibilitychange", () => {
   }
 });
 setInterval(() => {
-  if (!document.hidden && shown !== null && (shown.failed || (shown.view.polls && !isLive))) shown.loader.request();
+  refreshTimes(main);
+  if (document.hidden || shown === null) return;
+  const isOld = !isLive || performance.now() - (shown.loadedAt ?? 0) > STALE_MS;
+  if (shown.failed || (shown.view.polls && isOld)) shown.loader.request();
 }, POLL_MS);
 window.addEventListener("hashchange", () => { go(); main.focus({ preventScroll: true }); });
 

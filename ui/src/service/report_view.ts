@@ -27,7 +27,7 @@ function figures(report: Report): HTMLElement {
     { name: "Right", value: whole(report.right), more: share(report.right, report.judged) },
     { name: "Another cause", value: whole(report.otherCause) },
     { name: "False alarms", value: whole(report.falseAlarms) },
-    { name: "Lost", value: gpuTime(report.lostGpuS) },
+    { name: "GPU time lost", value: gpuTime(report.lostGpuS) },
     { name: "Saved after recovery", value: gpuTime(report.recoveredGpuS) },
     { name: "Cost of windows", value: gpuTime(report.interferenceGpuS) },
   ]);

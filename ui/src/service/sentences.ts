@@ -79,17 +79,16 @@ export function incidentAnswer(incident: IncidentSummary): string {
   return sentence(`${incident.job || "A job"} ${what}${since}${incident.cause === "" ? "; the cause is not known" : `: ${incident.cause}`}`);
 }
 
-/** How it stands: since when, for how long, how slow. */
-export function incidentState(incident: IncidentSummary, now: number): string {
+/** How it ended, and how slow it is or was. */
+export function incidentState(incident: IncidentSummary): string {
+  const isClosed = incident.state === "closed";
   const begin = incident.onset ?? incident.detected;
-  const { closed, resolution } = incident;
-  const because = Object.hasOwn(closedBecause, resolution) ? `: ${closedBecause[resolution]}` : "";
-  const lasted = begin === null ? "" : ` for ${span(((closed ?? now) - begin) / 1000)}`;
-  const state = incident.state === "closed" ? `Closed${because}${begin === null || closed === null ? "" : `, after ${span((closed - begin) / 1000)}`}`
-    : `${capital(incident.state)}${lasted}`;
+  const because = Object.hasOwn(closedBecause, incident.resolution) ? `: ${closedBecause[incident.resolution]}` : "";
+  const lasted = begin === null || incident.closed === null ? "" : `, after ${span((incident.closed - begin) / 1000)}`;
   const slow = slowdown(incident.stepMs, incident.usualMs);
   const step = slow !== null && slow > 1 ? stepNow(incident.stepMs, incident.usualMs) : "";
-  return [state, incident.state === "closed" ? step.replace("takes", "took") : step].filter((part) => part !== "").map((part) => sentence(capital(part))).join(" ");
+  return [isClosed ? `Closed${because}${lasted}` : "", isClosed ? step.replace("takes", "took") : step]
+    .map((part) => sentence(capital(part))).filter((part) => part !== "").join(" ");
 }
 
 export function nearness({ beforeOnsetS }: Change): string {

@@ -30,8 +30,16 @@ export const stateBadge = (of: { state: string; silent: boolean }): HTMLElement 
 
 export const incidentBadge = (state: string): HTMLElement => stateBadge({ state, silent: false });
 
-export const when = (time: Maybe, now = Date.now()): HTMLElement | string => (time === null ? "–"
-  : h("time", { datetime: new Date(time).toISOString(), title: moment(time) }, ago(time, now)));
+export const when = (time: Maybe): HTMLElement | string => (time === null || time > 8.64e15 ? "–"
+  : h("time", { datetime: new Date(time).toISOString(), title: moment(time) }, ago(time, Date.now())));
+
+/** What when() wrote some time ago. */
+export function refreshTimes(root: ParentNode): void {
+  for (const element of root.querySelectorAll("time")) {
+    const text = ago(Date.parse(element.dateTime), Date.now());
+    if (element.textContent !== text) element.textContent = text;
+  }
+}
 
 export const jobLink = ({ tenant, job }: { tenant: string; job: string }): HTMLElement => h("span", { class: "name" },
   h("a", { href: jobHref(tenant, job) }, job || "unnamed"),
