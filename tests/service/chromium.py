@@ -134,6 +134,7 @@ class Page:
 
     def click(self, script):
         """Clicks into the (first line of the) element that the script names, as a pointer does."""
+        self.until(f"({script})?.getClientRects().length")
         box = self.evaluate(f"(() => {{ const e = {script}; e.scrollIntoView({{block: 'center'}}); "
                             "const b = e.getClientRects()[0]; return [b.left + b.width / 2, b.top + b.height / 2]; })()")
         for kind in ("mousePressed", "mouseReleased"):

@@ -1,5 +1,4 @@
-import { h } from "../dom.ts";
-import { uniqueId } from "../dom.ts";
+import { h, uniqueId } from "../dom.ts";
 import { post } from "./client.ts";
 import { verdictInWords } from "./sentences.ts";
 import { button } from "./view.ts";

@@ -1,9 +1,9 @@
+import { h } from "../dom.ts";
 import { capital, whole, words } from "../format.ts";
 import { liveTable, type Column, type LiveTable } from "../table.ts";
 import type { IncidentSummary } from "./answers.ts";
 import { gpuTime, incidentAnswer, span } from "./sentences.ts";
 import { incidentBadge, incidentLink, jobLink, when } from "./view.ts";
-import { h } from "../dom.ts";
 
 const begin = ({ onset, detected }: IncidentSummary): number | null => onset ?? detected;
 
@@ -26,9 +26,9 @@ export function incidentTable(withJob: boolean, empty: string): LiveTable<Incide
       { title: "Incident", value: ({ id }) => id, cell: (row) => h("div", { class: "name" },
         incidentLink(row.id, incidentAnswer(row)),
         h("span", { class: "quiet below" }, `number ${row.id ?? ""}${row.cause === "" ? "" : ` · ${row.cause}`}`)) },
-      ...(withJob ? [job] : []),
       { title: "State", value: (row) => row.state, cell: (row) => h("span", {}, incidentBadge(row.state),
         row.resolution !== "" && h("span", { class: "quiet below" }, words(row.resolution))) },
+      ...(withJob ? [job] : []),
       { title: "Kind", value: (row) => row.kind, cell: (row) => capital(words(row.kind)) },
       { title: "Began", value: (row) => { const time = begin(row); return time === null ? null : -time; }, cell: (row) => when(begin(row)) },
       { title: "Lasted", number: true, value: length, cell: (row) => span(length(row)) },

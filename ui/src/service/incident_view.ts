@@ -57,7 +57,8 @@ function claimCard(claim: Claim, documents: ReadonlyMap<number, EroicaDocument>,
 }
 
 const changeRow = (change: Change, place: Child): HTMLElement => row(place,
-  isWebAddress(change.url) ? h("a", { href: change.url, rel: "noreferrer noopener", target: "_blank" }, change.what) : change.what || MISSING,
+  h("span", { class: "name" }, isWebAddress(change.url)
+    ? h("a", { href: change.url, rel: "noreferrer noopener", target: "_blank" }, change.what) : change.what || MISSING),
   change.who || MISSING, jobsInWords(change));
 
 const changesTable = (label: string, changes: readonly Change[], place: (change: Change) => Child): HTMLElement =>

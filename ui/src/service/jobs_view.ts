@@ -37,6 +37,7 @@ export function jobsView(): View {
     columns: [
       { title: "Job", value: ({ job }) => job, cell: jobLink },
       { title: "State", value: urgency, cell: stateBadge },
+      { title: "Open incident", value: ({ incident }) => incident, cell: ({ incident }) => incidentLink(incident) },
       { title: "Step time", number: true, help: "The latest steps’ time", value: ({ stepMs }) => stepMs, cell: ({ stepMs }) => duration(stepMs) },
       { title: "Usual", number: true, help: "What is usual for this job", value: ({ usualMs }) => usualMs, cell: ({ usualMs }) => duration(usualMs) },
       { title: "Slowdown", number: true, value: ({ stepMs, usualMs }) => slowdown(stepMs, usualMs),
@@ -45,7 +46,6 @@ export function jobsView(): View {
       { title: "Hosts", number: true, value: ({ hosts }) => hosts, cell: ({ hosts }) => whole(hosts) },
       { title: "Ranks", number: true, help: "Ranks that are observed, of all", value: ({ ranks }) => ranks,
         cell: ({ ranks, worldSize }) => (worldSize === null || worldSize === ranks ? whole(ranks) : `${whole(ranks)} of ${whole(worldSize)}`) },
-      { title: "Open incident", value: ({ incident }) => incident, cell: ({ incident }) => incidentLink(incident) },
       { title: "Heard", value: ({ last }) => (last === null ? null : -last), cell: ({ last }) => when(last) },
     ],
   });
