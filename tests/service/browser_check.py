@@ -208,7 +208,8 @@ def check_absence(browser, server, store, folder):
         page.click("document.querySelector('.notice button')")
         page.until("document.querySelector('.notice').hidden && document.querySelector('.connection').textContent === 'live'")
         page.open(f"{again.url}/#/incidents/999")
-        page.until("document.querySelector('.notice').innerText.includes('there is no incident 999')")
+        page.until("document.querySelector('.notice').innerText.includes('There is no incident 999')")
+        page.until("document.querySelector('.connection').textContent === 'live'", "that one thing is missing does not mean that the server is")
     finally:
         again.kill()
     page.close()

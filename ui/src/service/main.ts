@@ -1,6 +1,7 @@
 // The frame around the views: places, news, problems, the token.
 
 import { h } from "../dom.ts";
+import { capital } from "../format.ts";
 import { Problem, token } from "./client.ts";
 import { diagnosisView } from "./diagnosis_view.ts";
 import { incidentView } from "./incident_view.ts";
@@ -39,14 +40,16 @@ function viewOf(route: Route, reload: () => void): View | null {
   }
 }
 
-/** What is shown now. `failed`: the last load did not succeed. */
+/** What is shown now. */
 interface Shown {
   readonly view: View;
   readonly loader: Loader;
   readonly end: AbortController;
-  failed: boolean;
-  /** When it last succeeded; null: never. */
-  loadedAt: number | null;
+  /** It was loaded once. */
+  loaded: boolean;
+  /** The last load got no answer, which may be otherwise soon. */
+  away: boolean;
+  triedAt: number;
 }
 let shown: Shown | null = null;
 /** The event stream, while there is one. */
@@ -59,17 +62,21 @@ function tell(text: string): void {
 }
 
 function showConnection(): void {
-  const state = shown?.failed === true ? "not connected" : isLive ? "live" : "connecting";
+  const state = shown?.away === true ? "not connected" : isLive ? "live" : "connecting";
   connection.textContent = state;
   connection.className = `connection ${state.replace(" ", "-")}`;
   signOut.hidden = token.get() === "";
 }
 
-function askForToken(why: string): void {
-  leave();
+function hangUp(): void {
   listening?.abort();
   listening = null;
   isLive = false;
+}
+
+function askForToken(why: string): void {
+  leave();
+  hangUp();
   tell("");
   connection.textContent = "signed out";
   connection.className = "connection";
@@ -83,25 +90,26 @@ async function load(at: Shown): Promise<void> {
   try {
     await at.view.load(at.end.signal);
     if (at.end.signal.aborted) return;
-    at.failed = false;
-    at.loadedAt = performance.now();
+    at.loaded = true;
+    at.away = false;
     at.view.element.hidden = false;
-    document.getElementById("loading")?.remove();
     tell("");
-    listen();
   } catch (error) {
     if (at.end.signal.aborted) return;
-    if (error instanceof Problem && error.status === 401) {
+    const status = error instanceof Problem ? error.status : null;
+    if (status === 401) {
       const had = token.get() !== "";
       token.clear();
       return askForToken(had ? "The server does not know this token, or knows it no more." : "This server answers only those who have a token of it.");
     }
-    at.failed = true;
-    document.getElementById("loading")?.remove();
-    tell(`${error instanceof Problem ? error.message : `This page made a mistake (${String(error)})`}.${at.loadedAt !== null ? " What stands below is older." : ""}`);
-  } finally {
-    if (shown === at) showConnection();
+    at.away = status === 0 || status === 503;
+    const why = error instanceof Problem ? error.message : `This page made a mistake (${String(error)})`;
+    tell(`${capital(why)}.${at.loaded ? " What stands below is older." : ""}`);
   }
+  at.triedAt = performance.now();
+  document.getElementById("loading")?.remove();
+  if (!at.away) listen();
+  showConnection();
 }
 
 function leave(): void {
@@ -128,7 +136,7 @@ function go(): void {
   view.element.hidden = true;
   main.replaceChildren(h("p", { id: "loading", class: "quiet", role: "status" }, "Asking the server…"), view.element);
   window.scrollTo(0, 0);
-  const at: Shown = { view, loader: new Loader(() => load(at), LOAD_PAUSE_MS), end: new AbortController(), failed: false, loadedAt: null };
+  const at: Shown = { view, loader: new Loader(() => load(at), LOAD_PAUSE_MS), end: new AbortController(), loaded: false, away: false, triedAt: 0 };
   shown = at;
   at.loader.request();
 }
@@ -140,7 +148,7 @@ function listen(): void {
   void follow(
     (news) => { if (shown?.view.hear?.(news) === true) shown.loader.request(); },
     (is) => {
-      if (is && !isLive && shown !== null && shown.loadedAt !== null && shown.view.polls) shown.loader.request();  // what was missed
+      if (is && !isLive && shown !== null && shown.loaded && shown.view.polls) shown.loader.request();  // what was missed
       isLive = is;
       showConnection();
     },
@@ -148,17 +156,13 @@ function listen(): void {
 }
 
 function restart(): void {
-  listening?.abort();
-  listening = null;
-  isLive = false;
+  hangUp();
   go();
 }
 
 document.addEventListener("visibilitychange", () => {
   if (document.hidden) {
-    listening?.abort();
-    listening = null;
-    isLive = false;
+    hangUp();
   } else {
     shown?.loader.request();
   }
@@ -166,8 +170,8 @@ document.addEventListener("visibilitychange", () => {
 setInterval(() => {
   refreshTimes(main);
   if (document.hidden || shown === null) return;
-  const isOld = !isLive || performance.now() - (shown.loadedAt ?? 0) > STALE_MS;
-  if (shown.failed || (shown.view.polls && isOld)) shown.loader.request();
+  const isOld = !isLive || performance.now() - shown.triedAt > STALE_MS;
+  if (shown.away || (shown.view.polls && isOld)) shown.loader.request();
 }, POLL_MS);
 window.addEventListener("hashchange", () => { go(); main.focus({ preventScroll: true }); });
 

@@ -41,8 +41,9 @@ export const urgency = ({ state, silent }: Job): number => {
   const place = STATES.indexOf(state);
   return (place < 0 ? STATES.length : place) + (silent ? STATES.length + 1 : 0);
 };
+const order = new Intl.Collator("en", { numeric: true });
 export const byUrgency = (jobs: readonly Job[]): Job[] =>
-  [...jobs].sort((a, b) => urgency(a) - urgency(b) || a.job.localeCompare(b.job, "en", { numeric: true }) || a.tenant.localeCompare(b.tenant, "en"));
+  [...jobs].sort((a, b) => urgency(a) - urgency(b) || order.compare(a.job, b.job) || order.compare(a.tenant, b.tenant));
 
 const closedBecause: Record<string, string> = {
   recovered: "it recovered", ended: "the job ended", lost: "nothing more was heard of the job",
