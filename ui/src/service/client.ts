@@ -33,9 +33,9 @@ const headers = (more: Record<string, string> = {}): Record<string, string> =>
 /** Ends with `signal`, or when nothing came for a while. */
 async function fetched(path: string, init: RequestInit, signal?: AbortSignal): Promise<string> {
   const impatient = new AbortController();
-  const give_up = (): void => impatient.abort();
-  const timer = setTimeout(give_up, PATIENCE_MS);
-  signal?.addEventListener("abort", give_up);
+  const giveUp = (): void => impatient.abort();
+  const timer = setTimeout(giveUp, PATIENCE_MS);
+  signal?.addEventListener("abort", giveUp);
   try {
     const response = await fetch(path, { ...init, cache: "no-store", signal: impatient.signal });
     const body = await response.text();
@@ -46,7 +46,7 @@ async function fetched(path: string, init: RequestInit, signal?: AbortSignal): P
     throw new Problem(0, impatient.signal.aborted ? "The server does not answer" : "The server cannot be reached");
   } finally {
     clearTimeout(timer);
-    signal?.removeEventListener("abort", give_up);
+    signal?.removeEventListener("abort", giveUp);
   }
 }
 

@@ -3,7 +3,7 @@
 import { blockedCard, diagnosisCard } from "../diagnoses_section.ts";
 import { readDocument, type EroicaDocument } from "../document.ts";
 import { h, section, tiles, type Child } from "../dom.ts";
-import { duration, MISSING, plural, whole } from "../format.ts";
+import { capital, duration, MISSING, plural, whole } from "../format.ts";
 import { fields } from "../json.ts";
 import { readIncident, type Change, type Claim, type Feedback, type Incident } from "./answers.ts";
 import { get } from "./client.ts";
@@ -51,7 +51,7 @@ function evidence(incident: Incident, documents: ReadonlyMap<number, EroicaDocum
 function claimCard(claim: Claim, documents: ReadonlyMap<number, EroicaDocument>, open: boolean): HTMLElement {
   const doc = claim.document === null ? undefined : documents.get(claim.document);
   const card = diagnosisCard(diagnosisOf(claim, doc), open);
-  card.append(h("p", { class: "note" }, `${timesInWords(claim.times)}, last `.replace(/^s/, "S"), when(claim.last),
+  card.append(h("p", { class: "note" }, `${capital(timesInWords(claim.times))}, last `, when(claim.last),
     claim.document !== null && ": ", claim.document !== null && diagnosisLink(claim.document, "the whole diagnosis")));
   return card;
 }

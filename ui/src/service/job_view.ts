@@ -25,7 +25,7 @@ function figures(job: JobWithHosts): HTMLElement {
   ]);
 }
 
-/** Answers the form: the words that tell what came of it. */
+/** What came of it, in words. */
 type Trigger = (windowS: number | null, reason: string) => Promise<string>;
 
 function triggerForm(trigger: Trigger): HTMLElement {
@@ -38,7 +38,7 @@ function triggerForm(trigger: Trigger): HTMLElement {
     submit.disabled = true;
     told.textContent = "Asking…";
     trigger(length.value === "" ? null : Number(length.value), reason.value.trim())
-      .then((words_) => { told.textContent = words_; }, (problem: Error) => { told.textContent = `${problem.message}.`; })
+      .then((answer) => { told.textContent = answer; }, (problem: Error) => { told.textContent = `${problem.message}.`; })
       .finally(() => { submit.disabled = false; });
   } },
   h("label", { class: "control" }, h("span", {}, "Length, s"), length),

@@ -34,12 +34,12 @@ const pause = (ms: number, signal: AbortSignal): Promise<void> => new Promise((d
 });
 
 async function listen(hear: (news: News) => void, opened: () => void, signal: AbortSignal): Promise<void> {
-  const given_up = new AbortController();
-  const end = (): void => given_up.abort();
+  const ended = new AbortController();
+  const end = (): void => ended.abort();
   signal.addEventListener("abort", end);
   let timer = setTimeout(end, SILENCE_MS);
   try {
-    const reader = await stream("/api/v1/events", given_up.signal);
+    const reader = await stream("/api/v1/events", ended.signal);
     opened();
     const [news, decoder] = [new NewsReader(), new TextDecoder()];
     for (;;) {

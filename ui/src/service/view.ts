@@ -2,7 +2,7 @@
 
 import { append, h, type Child } from "../dom.ts";
 import type { Maybe } from "../document.ts";
-import { words } from "../format.ts";
+import { MISSING, words } from "../format.ts";
 import type { News } from "./news.ts";
 import { diagnosisHref, incidentHref, jobHref } from "./route.ts";
 import { ago, moment, stateInWords } from "./sentences.ts";
@@ -30,7 +30,7 @@ export const stateBadge = (of: { state: string; silent: boolean }): HTMLElement 
 
 export const incidentBadge = (state: string): HTMLElement => stateBadge({ state, silent: false });
 
-export const when = (time: Maybe): HTMLElement | string => (time === null || time > 8.64e15 ? "–"
+export const when = (time: Maybe): HTMLElement | string => (time === null || time > 8.64e15 ? MISSING
   : h("time", { datetime: new Date(time).toISOString(), title: moment(time) }, ago(time, Date.now())));
 
 /** What when() wrote some time ago. */
@@ -46,10 +46,10 @@ export const jobLink = ({ tenant, job }: { tenant: string; job: string }): HTMLE
   tenant !== "" && h("span", { class: "quiet below" }, tenant));
 
 export const incidentLink = (id: Maybe, label = `incident ${id ?? ""}`): Child =>
-  (id === null ? "–" : h("a", { href: incidentHref(id) }, label));
+  (id === null ? MISSING : h("a", { href: incidentHref(id) }, label));
 
 export const diagnosisLink = (id: Maybe, label = `diagnosis ${id ?? ""}`): Child =>
-  (id === null ? "–" : h("a", { href: diagnosisHref(id) }, label));
+  (id === null ? MISSING : h("a", { href: diagnosisHref(id) }, label));
 
 export const button = (label: string, onclick: () => void, more: Record<string, string> = {}): HTMLButtonElement =>
   h("button", { type: "button", class: "button", ...more, onclick }, label);
