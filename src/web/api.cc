@@ -17,7 +17,7 @@ std::vector<std::string_view> segments(std::string_view path) {
   while (!path.empty()) {
     path.remove_prefix(1);
     const size_t end = std::min(path.find('/'), path.size());
-    parts.push_back(path.substr(0, end));
+    if (end > 0) parts.push_back(path.substr(0, end));
     path.remove_prefix(end);
   }
   return parts;

@@ -10,6 +10,7 @@
 #include "coordinator/json.h"
 #include "web/api_call.h"
 #include "web/prometheus.h"
+#include "web/service_page.h"
 
 namespace eroica {
 namespace {
@@ -123,6 +124,20 @@ Json array_of(const std::vector<Feedback>& items) {
 
 HttpResponse healthz(const ApiCall& call) {
   return answered({{"state", call.service->health().problem.empty() ? "ok" : "degraded"}});
+}
+
+/// Nothing but its own script runs in it, and it can reach nobody but us.
+HttpResponse page(const ApiCall& /*call*/) {
+  std::string policy = fmt::format(
+      "default-src 'none'; script-src '{}'; style-src 'unsafe-inline'; img-src data:; connect-src 'self'; "
+      "base-uri 'none'; form-action 'none'; frame-ancestors 'none'",
+      kServicePageScript);
+  return {200,
+          "text/html; charset=utf-8",
+          std::string(kServicePage),
+          {{"Content-Security-Policy", std::move(policy)}, {"Referrer-Policy", "no-referrer"}},
+          false,
+          ""};
 }
 
 HttpResponse metrics(const ApiCall& call) {
@@ -389,6 +404,7 @@ HttpResponse replay_policy(const ApiCall& call) {
 }
 
 constexpr std::array kRoutes = {
+    ApiRoute{.method = "GET", .path = "/", .is_public = true, .answer = page},
     ApiRoute{.method = "GET", .path = "/healthz", .is_public = true, .answer = healthz},
     ApiRoute{.method = "GET", .path = "/metrics", .answer = metrics},
     ApiRoute{.method = "GET", .path = "/api/v1/jobs", .answer = jobs},

@@ -163,6 +163,7 @@ def test_answers_are_as_the_openapi_document_says(serve):
 
     check("POST", "/api/v1/observations", batch(status("healthy"), SLOW, {"kind": "window", "id": "w1", "ranks": 8},
                                                 DIAGNOSIS, {"kind": "recovered"}, {"kind": "blocked"}))
+    check("GET", "/")
     check("GET", "/healthz")
     check("GET", "/metrics")
     check("GET", "/api/v1/jobs")

@@ -46,7 +46,8 @@ function alternativesTable(alternatives: readonly Alternative[]): HTMLElement {
       h("td", {}, words(ruledOutBy) || MISSING))))));
 }
 
-function card(diagnosis: Diagnosis): HTMLElement {
+/** `open`: what was ruled out is not folded away. */
+export function diagnosisCard(diagnosis: Diagnosis, open = false): HTMLElement {
   const called = diagnosis.function;
   const lost = diagnosis.lostMsPerStep;
   const perHour = diagnosis.lostGpuSecondsPerHour;
@@ -68,13 +69,13 @@ function card(diagnosis: Diagnosis): HTMLElement {
     h("div", { class: "card-foot" },
       confidence(diagnosis.confidence),
       diagnosis.cause !== "" && h("span", { class: "code quiet" }, diagnosis.cause)),
-    (diagnosis.confidenceWhy.length > 0 || diagnosis.alternatives.length > 0) && h("details", {},
+    (diagnosis.confidenceWhy.length > 0 || diagnosis.alternatives.length > 0) && h("details", { open },
       h("summary", {}, "Why this, and not something else"),
       diagnosis.confidenceWhy.length > 0 && h("ul", {}, ...diagnosis.confidenceWhy.map((why) => h("li", {}, why))),
       diagnosis.alternatives.length > 0 && alternativesTable(diagnosis.alternatives)));
 }
 
-function blockedCard(blocked: Blocked): HTMLElement {
+export function blockedCard(blocked: Blocked): HTMLElement {
   const list = (title: string, entries: readonly string[], kind: string): Child[] => (entries.length === 0 ? [] : [
     h("p", { class: "quiet" }, title), h("ul", { class: kind }, ...entries.slice(0, 20).map((entry) => h("li", {}, entry)))]);
   return h("article", { class: "card blocked" },
@@ -122,11 +123,11 @@ export function diagnosesSection(doc: EroicaDocument): HTMLElement | null {
   const victims = doc.victims.length > 0 && wrong;
   return section("diagnoses", wrong ? "What is wrong" : doc.hints.length > 0 ? "Hints" : "Nothing wrong was found",
     doc.blocked !== null && blockedCard(doc.blocked),
-    ...doc.diagnoses.map(card),
+    ...doc.diagnoses.map((each) => diagnosisCard(each)),
     whatIfBars(doc),
     victims && h("p", { class: "note" }, `Only waiting for the others: ${ranksInWords(doc.victims)}.`),
     doc.hints.length > 0 && h("details", { open: !wrong },
       h("summary", {}, `${capital(doc.hints.length === 1 ? "one hint" : `${whole(doc.hints.length)} hints`)}, less sure than a claim`),
-      ...doc.hints.map(card)),
+      ...doc.hints.map((each) => diagnosisCard(each))),
     peerGroups(doc));
 }

@@ -1,5 +1,7 @@
 // Elements from values. Text of the document reaches the page through text nodes and attributes alone.
 
+import { MISSING } from "./format.ts";
+
 export type Child = Node | string | null | undefined | false;
 type Attribute = string | number | boolean | null | undefined | ((event: Event) => void);
 export type Attributes = Record<string, Attribute>;
@@ -46,4 +48,13 @@ export function section(id: string, title: string, ...children: Child[]): HTMLEl
 export function facts(entries: readonly (readonly [string, Child])[]): HTMLElement {
   return h("dl", { class: "facts" },
     ...entries.map(([name, value]) => h("div", {}, h("dt", {}, name), h("dd", {}, value))));
+}
+
+export interface Tile { readonly name: string; readonly value: string; readonly more?: string; readonly warn?: boolean }
+
+/** The few figures that matter most. */
+export function tiles(entries: readonly Tile[]): HTMLElement {
+  return h("dl", { class: "tiles" }, ...entries.map(({ name, value, more, warn }) => h("div", { class: warn ? "warn" : null },
+    h("dt", {}, name),
+    h("dd", {}, value || MISSING, more !== undefined && more !== "" && h("span", { class: "quiet" }, more)))));
 }

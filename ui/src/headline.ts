@@ -1,8 +1,8 @@
 // The answer first: what is wrong, or where the time goes, in one sentence, then the job in figures.
 
 import type { Blocked, EroicaDocument } from "./document.ts";
-import { h, type Child } from "./dom.ts";
-import { duration, MISSING, percent, plural, ranksInWords, whole, words } from "./format.ts";
+import { h, tiles, type Tile } from "./dom.ts";
+import { duration, percent, plural, ranksInWords, whole, words } from "./format.ts";
 
 const joined = (parts: readonly string[]): string =>
   parts.length < 2 ? parts.join("") : `${parts.slice(0, -1).join(", ")} and ${parts[parts.length - 1]}`;
@@ -42,9 +42,7 @@ export function answer(doc: EroicaDocument): string {
   return "The input had nothing that could be measured.";
 }
 
-interface Tile { readonly name: string; readonly value: string; readonly more?: string; readonly warn?: boolean }
-
-function tiles(doc: EroicaDocument): Tile[] {
+function tilesOf(doc: EroicaDocument): Tile[] {
   const { coverage, steps } = doc;
   const seen = coverage.ranksSeen ?? (doc.ranks.length > 0 ? doc.ranks.length : null);
   const expected = coverage.ranksExpected ?? doc.worldSize;
@@ -71,7 +69,5 @@ export function headline(doc: EroicaDocument): HTMLElement {
     h("p", { class: "job" }, h("span", { class: "brand" }, "eroica"),
       h("span", {}, doc.jobId === "" ? "unnamed job" : doc.jobId)),
     h("h1", {}, answer(doc)),
-    h("dl", { class: "tiles" }, ...tiles(doc).map(({ name, value, more, warn }) => h("div", { class: warn ? "warn" : null },
-      h("dt", {}, name),
-      h("dd", {}, value === "" ? MISSING : value, (more ? h("span", { class: "quiet" }, more) : null) as Child)))));
+    tiles(tilesOf(doc)));
 }

@@ -21,6 +21,15 @@ export interface TableOptions<Row> {
   /** What the filter looks through; no filter box without it. */
   readonly words?: (row: Row) => string;
   readonly pageSize?: number;
+  /** What is said where there are no rows. */
+  readonly empty?: string;
+  /** Names a row for as long as it lives: its cells are then changed in place, and keep the focus. */
+  readonly key?: (row: Row) => string;
+}
+export interface LiveTable<Row> {
+  readonly element: HTMLElement;
+  /** Other rows; sorting, filter and focus stay. */
+  update(rows: readonly Row[]): void;
 }
 
 interface Sorting { readonly column: number; readonly descending: boolean }
@@ -46,11 +55,24 @@ export function filterRows<Row>(rows: readonly Row[], words: (row: Row) => strin
   });
 }
 
-export function table<Row>({ label, columns, rows, sortBy, words, pageSize = 20 }: TableOptions<Row>): HTMLElement {
+/** Cells that changed are put in place of the old ones. */
+function refresh(row: HTMLTableRowElement, cells: readonly HTMLTableCellElement[]): void {
+  cells.forEach((cell, i) => {
+    const old = row.cells[i]!;
+    if (!old.isEqualNode(cell)) old.replaceWith(cell);
+  });
+}
+
+export const table = <Row>(options: TableOptions<Row>): HTMLElement => liveTable(options).element;
+
+export function liveTable<Row>(options: TableOptions<Row>): LiveTable<Row> {
+  const { label, columns, sortBy, words, pageSize = 20, empty = "Nothing matches.", key } = options;
+  let rows = options.rows;
   let sorting: Sorting | null =
     sortBy === undefined ? null : { column: sortBy, descending: columns[sortBy]?.number === true };
   let query = "";
   let limit = pageSize;
+  let shown = new Map<string, HTMLTableRowElement>();
   const body = h("tbody");
   const foot = h("div", { class: "table-foot" });
   const status = h("span", { class: "quiet", role: "status" });
@@ -77,11 +99,26 @@ export function table<Row>({ label, columns, rows, sortBy, words, pageSize = 20 
       if (active) head.setAttribute("aria-sort", sorting!.descending ? "descending" : "ascending");
       else head.removeAttribute("aria-sort");
     });
-    body.replaceChildren(...sorted.slice(0, limit).map((row) =>
-      h("tr", {}, ...columns.map((each) => h("td", { class: each.number ? "number" : null }, each.cell(row))))));
-    if (sorted.length === 0) {
-      body.append(h("tr", {}, h("td", { colspan: columns.length, class: "quiet" }, "Nothing matches.")));
+    const old = shown;
+    shown = new Map();
+    const next = sorted.slice(0, limit).map((row, i) => {
+      const cells = columns.map((each) => h("td", { class: each.number ? "number" : null }, each.cell(row)));
+      const name = key ? key(row) : `${i}`;
+      const kept = key && old.get(name);
+      if (kept) refresh(kept, cells);
+      const line = kept || h("tr", {}, ...cells);
+      shown.set(name, line);
+      return line;
+    });
+    if (next.length === 0) {
+      next.push(h("tr", {}, h("td", { colspan: columns.length, class: "quiet" }, rows.length === 0 ? empty : "Nothing matches.")));
     }
+    if (next.length !== body.rows.length || next.some((line, i) => line !== body.rows[i])) {
+      const focused = body.contains(document.activeElement) ? (document.activeElement as HTMLElement) : null;
+      body.replaceChildren(...next);
+      if (focused?.isConnected) focused.focus({ preventScroll: true });
+    }
+    if (controls) controls.hidden = rows.length <= 8 && query === "";
     status.textContent = query.trim() === "" ? "" : `${whole(found.length)} of ${whole(rows.length)}`;
     foot.replaceChildren();
     const left = sorted.length - limit;
@@ -95,20 +132,22 @@ export function table<Row>({ label, columns, rows, sortBy, words, pageSize = 20 
       ]);
     }
   }
+  const controls = words !== undefined && (key !== undefined || rows.length > 8) && h("div", { class: "controls" },
+    h("label", { class: "control", for: id }, h("span", {}, "Filter"),
+      h("input", {
+        id, type: "search", autocomplete: "off", spellcheck: "false",
+        oninput: (event) => {
+          query = (event.target as HTMLInputElement).value;
+          limit = pageSize;
+          show();
+        },
+      })),
+    status);
   show();
-  return h("div", { class: "data" },
-    words && rows.length > 8 && h("div", { class: "controls" },
-      h("label", { class: "control", for: id }, h("span", {}, "Filter"),
-        h("input", {
-          id, type: "search", autocomplete: "off", spellcheck: "false",
-          oninput: (event) => {
-            query = (event.target as HTMLInputElement).value;
-            limit = pageSize;
-            show();
-          },
-        })),
-      status),
+  const element = h("div", { class: "data" },
+    controls,
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
       h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body)),
     foot);
+  return { element, update: (changed) => { rows = changed; show(); } };
 }

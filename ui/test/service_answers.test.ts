@@ -1,0 +1,83 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+import { readDiagnoses, readIncident, readIncidents, readJobs, readJobWithHosts, readReport } from "../src/service/answers.ts";
+import { problemOf } from "../src/service/client.ts";
+import { Loader } from "../src/service/loader.ts";
+import { NewsReader } from "../src/service/news.ts";
+import { diagnosisHref, incidentHref, incidentsHref, jobHref, queryOf, routeOf } from "../src/service/route.ts";
+
+const ODD: unknown[] = [undefined, null, 1, "text", [], [[]], [null], {}, { jobs: 1 }, { jobs: [null, 1, {}] }, { incidents: [{ id: "x" }] },
+  { claims: {}, feedback: [3], diagnoses: [null], changes_near_onset: "no", categories: [1], over_time: {}, recurring: [{ causes: 3 }] }];
+
+test("whatever the server answers is read without a word", () => {
+  for (const value of ODD) {
+    for (const read of [readJobs, readJobWithHosts, readIncidents, readIncident, readDiagnoses, readReport]) {
+      assert.doesNotThrow(() => read(value), `${read.name} of ${JSON.stringify(value)}`);
+    }
+  }
+  assert.deepEqual(readJobs({ jobs: [null, {}, { job: "" }] }), []);
+  assert.deepEqual(readIncidents({ incidents: [{}, { id: "7" }] }), []);
+  const [job] = readJobs({ jobs: [{ job: "j", step_ms: "fast", last_unix_ns: 0, silent: "yes" }] });
+  assert.deepEqual([job!.state, job!.stepMs, job!.last, job!.silent, job!.tenant], ["unknown", null, null, false, ""]);
+});
+
+test("times become ms, the surest claim comes first", () => {
+  const incident = readIncident({ id: 1, onset_unix_ns: 5e9, claims: [{ cause: "a", confidence: 0.2 }, { cause: "b" }, { cause: "c", confidence: 0.9 }] });
+  assert.equal(incident.onset, 5000);
+  assert.deepEqual(incident.claims.map(({ cause }) => cause), ["c", "a", "b"]);
+});
+
+test("text that looks like markup stays text", () => {
+  const name = "<script>alert(1)</script>";
+  assert.equal(readJobs({ jobs: [{ job: name }] })[0]!.job, name);
+  const href = jobHref("<b>", name);
+  assert.ok(!/[<>"&]/.test(href), href);
+  assert.deepEqual(routeOf(href), { page: "job", tenant: "<b>", job: name });
+});
+
+test("places and their addresses", () => {
+  assert.deepEqual(routeOf(""), { page: "jobs" });
+  assert.deepEqual(routeOf("#/jobs"), { page: "jobs" });
+  assert.deepEqual(routeOf(jobHref("", "a/b ü%")), { page: "job", tenant: "", job: "a/b ü%" });
+  assert.deepEqual(routeOf(incidentHref(12)), { page: "incident", id: 12 });
+  assert.deepEqual(routeOf(diagnosisHref(3)), { page: "diagnosis", id: 3 });
+  assert.deepEqual(routeOf("#/report"), { page: "report" });
+  const filter = { tenant: "a&b=c", job: "j #1", state: "open" };
+  assert.deepEqual(routeOf(incidentsHref(filter)), { page: "incidents", filter });
+  assert.deepEqual(routeOf("#/incidents?state=odd"), { page: "incidents", filter: { tenant: "", job: "", state: "" } });
+  for (const hash of ["#/jobs/x", "#/jobs/t/", "#/incidents/x", "#/incidents/-1", "#/incidents/1/2", "#/%zz", "#/constructor", "#/jobs/%/x"]) {
+    assert.deepEqual(routeOf(hash), { page: "unknown" }, hash);
+  }
+  assert.equal(queryOf({ a: "", b: 0, c: "&" }), "?b=0&c=%26");
+  assert.equal(queryOf({}), "");
+});
+
+test("news come in whatever pieces, and what is none is passed over", () => {
+  const reader = new NewsReader();
+  assert.deepEqual(reader.take(": eroica\n\n:\n\nevent: jo"), []);
+  assert.deepEqual(reader.take("b\ndata: {\"job\":\"a\"}\n"), []);
+  assert.deepEqual(reader.take("\nevent: x\ndata: {broken\n\nevent: incident\ndata: 1\n\n"),
+    [{ name: "job", data: { job: "a" } }, { name: "incident", data: 1 }]);
+});
+
+test("the server's words about a problem, where it has some", () => {
+  assert.deepEqual([problemOf(403, '{"error":"no"}').message, problemOf(403, '{"error":"no"}').status], ["no", 403]);
+  for (const body of ["<html>", "null", '{"error":{}}', ""]) assert.equal(problemOf(502, body).message, "The server answered with status 502");
+});
+
+test("loads do not stack", async () => {
+  let [running, most, runs] = [0, 0, 0];
+  const loader = new Loader(async () => {
+    runs += 1;
+    most = Math.max(most, ++running);
+    await new Promise((done) => setTimeout(done, 20));
+    running -= 1;
+  }, 1);
+  for (let i = 0; i < 10; ++i) loader.request();
+  await new Promise((done) => setTimeout(done, 80));
+  assert.deepEqual([most, runs], [1, 2]);
+  loader.stop();
+  loader.request();
+  await new Promise((done) => setTimeout(done, 40));
+  assert.equal(runs, 2);
+});
