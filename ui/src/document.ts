@@ -1,6 +1,8 @@
 // The diagnosis document as the page uses it. Whatever the JSON lacks or has in the wrong type becomes null,
 // an empty string or an empty list here, so that nothing behind this file needs to doubt its input.
 
+import { fields, number, numbers, records, text, texts, type Fields } from "./json.ts";
+
 export const TIME_CLASSES = [
   "compute", "memory", "communication", "dataloader", "python", "launch", "sync", "idle",
 ] as const;
@@ -216,21 +218,10 @@ export interface EroicaDocument {
   readonly hints: Diagnosis[];
 }
 
-type Fields = Record<string, unknown>;
-
-const fields = (value: unknown): Fields =>
-  typeof value === "object" && value !== null && !Array.isArray(value) ? (value as Fields) : {};
-const number = (value: unknown): Maybe => (typeof value === "number" && Number.isFinite(value) ? value : null);
 const share = (value: unknown): Maybe => {
   const found = number(value);
   return found === null ? null : Math.max(0, Math.min(1, found));
 };
-const text = (value: unknown): string =>
-  typeof value === "string" ? value : typeof value === "number" || typeof value === "boolean" ? String(value) : "";
-const items = (value: unknown): unknown[] => (Array.isArray(value) ? value : []);
-const texts = (value: unknown): string[] => items(value).map(text).filter((item) => item !== "");
-const numbers = (value: unknown): number[] => items(value).map(number).filter((item) => item !== null);
-const records = (value: unknown): Fields[] => items(value).map(fields);
 
 /** Entries that name a rank, in the order of the ranks, each rank once. */
 function byRank<T extends { readonly rank: number }>(value: unknown, read: (source: Fields, rank: number) => T): T[] {
