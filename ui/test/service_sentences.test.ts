@@ -80,3 +80,18 @@ test("a claim has the evidence of its document, or what the incident kept", () =
   assert.deepEqual([kept.title, kept.action, kept.confidence, kept.evidence.length], ["A slow link", "look", 0.6, 0]);
   assert.equal(diagnosisOf(claim!, readDocument({})).title, "A slow link");
 });
+
+test("claims are told apart by cause, ranks and component", () => {
+  const summary = (claim: object, ...diagnoses: object[]): string =>
+    diagnosisOf(readIncident({ claims: [{ cause: "gpu.slow", summary: "the incident's", ...claim }] }).claims[0]!,
+      readDocument({ diagnoses: diagnoses.map((each, i) => ({ cause: "gpu.slow", summary: `${i}`, ...each })) })).summary;
+  assert.equal(summary({ ranks: [1] }, { ranks: [12] }), "the incident's");
+  assert.equal(summary({ ranks: [1] }, { ranks: [1, 2] }, { ranks: [12] }, { ranks: [1] }), "2");
+  assert.equal(summary({ ranks: [] }, { ranks: [3] }), "the incident's");
+  assert.equal(summary({ ranks: [] }, { ranks: [3] }, { ranks: [] }), "1");
+  assert.equal(summary({ ranks: [1], component: "node-1/nic0" }, { ranks: [1] }, { ranks: [1], component: "node-1/nic1" }), "the incident's");
+  assert.equal(summary({ ranks: [1], component: "node-1/nic1" }, { ranks: [1], component: "node-1/nic0" }, { ranks: [1], component: "node-1/nic1" }), "1");
+  const many = Array.from({ length: 100 }, (_, i) => 2 * i);
+  assert.equal(summary({ ranks: many.slice(0, 64) }, { ranks: many.map((rank) => rank + 1) }, { ranks: many }), "1");
+  assert.equal(summary({ ranks: many.slice(0, 63) }, { ranks: many }), "the incident's");
+});

@@ -72,7 +72,9 @@ export interface IncidentSummary {
 }
 export interface Claim {
   readonly cause: string;
+  /** The first 64. */
   readonly ranks: number[];
+  readonly component: string;
   readonly confidence: Maybe;
   readonly first: Maybe;
   readonly last: Maybe;
@@ -235,6 +237,7 @@ function readClaim(source: Fields): Claim {
   return {
     cause: text(source.cause),
     ranks: numbers(source.ranks),
+    component: text(source.component),
     confidence: number(source.confidence),
     first: time(source.first_unix_ns),
     last: time(source.last_unix_ns),
