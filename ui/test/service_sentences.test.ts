@@ -4,7 +4,7 @@ import { readDocument } from "../src/document.ts";
 import { readIncident, readJob, readSummary } from "../src/service/answers.ts";
 import { diagnosisOf } from "../src/service/evidence.ts";
 import {
-  ago, byUrgency, gpuTime, incidentAnswer, incidentState, isWebAddress, jobAnswer, moment, nearness, slowdown, span, timesInWords, verdictInWords,
+  ago, byUrgency, gpuTime, incidentAnswer, incidentState, isWebAddress, jobAnswer, jobsAnswer, moment, nearness, slowdown, span, timesInWords, verdictInWords,
 } from "../src/service/sentences.ts";
 
 test("spans of time in the unit that suits", () => {
@@ -28,7 +28,8 @@ test("a job in one sentence", () => {
   assert.equal(job({ state: "slow" }), "j is slow: a step takes 200 ms instead of 100 ms.");
   assert.equal(job({ state: "slow", usual_ms: null }), "j is slow.");
   assert.equal(job({ state: "blocked" }), "j stands still after step 7.");
-  assert.equal(job({ state: "healthy", silent: true }), "j is well: a step takes 200 ms; nothing was heard of it for a minute.");
+  assert.equal(job({ state: "starting", silent: true, last_unix_ns: Date.UTC(2026, 2, 1) * 1e6 }), "Nothing was heard of j since 2026-03-01 00:00:00 UTC.");
+  assert.equal(job({ silent: true }), "Nothing was heard of j for a minute.");
   assert.equal(job({ state: "ended", silent: true }), "j has ended after step 7.");
   assert.equal(job({ state: "of_tomorrow" }), "j is of tomorrow.");
   assert.equal(job({ state: "constructor" }), "j is constructor.");
@@ -51,10 +52,23 @@ test("how an incident stands", () => {
   assert.equal(incidentState(readSummary({})), "");
 });
 
-test("the worst jobs come first, silent ones last", () => {
-  const jobs = [["a", "healthy", false], ["b", "slow", true], ["c", "ended", false], ["d", "slow", false], ["e", "blocked", false], ["f", "odd", false]]
-    .map(([job, state, silent]) => readJob({ job, state, silent }));
-  assert.equal(byUrgency(jobs).map(({ job }) => job).join(""), "edacfb");
+test("the worst jobs come first: those with an open incident, silent ones before those that are well", () => {
+  const jobs = ([["a", "healthy"], ["b", "starting", true], ["c", "ended"], ["d", "slow"], ["e", "blocked"], ["f", "odd"], ["g", "healthy", false, 7],
+    ["h", "starting", true, 8], ["i", "slow", false, 9], ["k", "starting"]] as const).map(([job, state, silent, incident]) => readJob({ job, state, silent, incident }));
+  assert.equal(byUrgency(jobs).map(({ job }) => job).join(""), "ihgedbkacf");
+});
+
+test("all jobs in one sentence", () => {
+  const say = (...jobs: [string, ...("silent" | "incident")[]][]): string =>
+    jobsAnswer(jobs.map(([state, ...more]) => readJob({ job: "j", state, silent: more.includes("silent"), incident: more.includes("incident") ? 1 : null })));
+  assert.equal(say(), "No job was heard of within a day.");
+  assert.equal(say(["healthy"]), "1 job runs: nothing wrong.");
+  assert.equal(say(["healthy"], ["learning"], ["ended"]), "2 jobs run: nothing wrong with any.");
+  assert.equal(say(["ended"]), "No job runs.");
+  assert.equal(say(["healthy", "incident"]), "1 job: 1 has an open incident.");
+  assert.equal(say(["starting", "silent"]), "1 job: 1 is silent.");
+  assert.equal(say(["blocked", "incident"], ["slow", "incident"], ["slow"], ["healthy", "incident"], ["starting", "silent"], ["starting", "silent"], ["ended"]),
+    "6 jobs: 1 stands still, 2 are slow, 1 more has an open incident, 2 are silent.");
 });
 
 test("changes, links and verdicts", () => {

@@ -1,30 +1,23 @@
 // All jobs of the last day, as they stand now.
 
 import { h, section } from "../dom.ts";
-import { digits, duration, MISSING, plural, whole } from "../format.ts";
+import { digits, duration, MISSING, whole } from "../format.ts";
 import { liveTable } from "../table.ts";
 import { readJob, readJobs, type Job } from "./answers.ts";
 import { get } from "./client.ts";
-import { byUrgency, slowdown, stateInWords, urgency } from "./sentences.ts";
+import { byUrgency, jobsAnswer, slowdown, stateInWords, urgency } from "./sentences.ts";
 import { incidentLink, jobLink, slot, stateBadge, when, type View } from "./view.ts";
 
 /** News comes for each job each second: what is shown changes no more often. */
 const SHOW_EVERY_MS = 1000;
 
 const keyOf = ({ tenant, job }: Job): string => JSON.stringify([tenant, job]);
-
-function answer(jobs: readonly Job[]): string {
-  const of = (state: string): number => jobs.filter((job) => job.state === state && !job.silent).length;
-  const running = jobs.filter(({ state, silent }) => state !== "ended" && !silent).length;
-  const [blocked, slow] = [of("blocked"), of("slow")];
-  if (jobs.length === 0) return "No job was heard of within a day.";
-  const wrong = [blocked > 0 ? `${plural(blocked, "stands", "stand")} still` : "", slow > 0 ? `${plural(slow, "is", "are")} slow` : ""]
-    .filter((part) => part !== "");
-  return `${plural(running, "job runs", "jobs run")}: ${wrong.length > 0 ? wrong.join(", ") : running === 1 ? "nothing wrong" : "nothing wrong with any"}.`;
-}
+const sorted = (list: Iterable<Job>): Map<string, Job> => new Map(byUrgency([...list]).map((job) => [keyOf(job), job]));
 
 export function jobsView(): View {
-  const jobs = new Map<string, Job>();
+  /** The worst first; a job that stays as bad as it was keeps its place. */
+  let jobs = new Map<string, Job>();
+  let isSorted = true;
   const head = h("h1", {});
   const none = slot();
   const rows = liveTable<Job>({
@@ -51,8 +44,10 @@ export function jobsView(): View {
   });
 
   function show(): void {
-    const list = byUrgency([...jobs.values()]);
-    head.textContent = answer(list);
+    if (!isSorted) jobs = sorted(jobs.values());
+    isSorted = true;
+    const list = [...jobs.values()];
+    head.textContent = jobsAnswer(list);
     rows.update(list);
     none.fill(list.length === 0 && h("p", { class: "note" }, "A job is told of by ", h("span", { class: "code" },
       `eroica run --server ${location.origin} -- torchrun train.py`), " or by an agent on its hosts."));
@@ -64,15 +59,15 @@ export function jobsView(): View {
     polls: true,
     element: h("div", {}, h("header", {}, head), section("jobs", "Jobs", rows.element, none.element)),
     async load(signal) {
-      const list = readJobs(await get("/api/v1/jobs", signal));
-      jobs.clear();
-      for (const job of list) jobs.set(keyOf(job), job);
+      jobs = sorted(readJobs(await get("/api/v1/jobs", signal)));
       show();
     },
     hear({ name, data }) {
       if (name !== "job") return false;
       const job = readJob(data);
       if (job.job === "") return false;
+      const old = jobs.get(keyOf(job));
+      isSorted &&= old !== undefined && urgency(old) === urgency(job);
       jobs.set(keyOf(job), job);
       if (!waiting) setTimeout(() => { waiting = false; show(); }, SHOW_EVERY_MS);
       waiting = true;

@@ -33,13 +33,13 @@ export const slowdown = (stepMs: Maybe, usualMs: Maybe): Maybe =>
   stepMs === null || usualMs === null || usualMs <= 0 ? null : stepMs / usualMs;
 
 export const stateInWords = ({ state, silent }: { state: string; silent: boolean }): string =>
-  silent && state !== "ended" ? `${state}, silent` : state;
+  silent && state !== "ended" ? "silent" : state;
 
-/** The worst first. */
-const STATES = ["blocked", "slow", "unwatched", "learning", "starting", "healthy", "ended"];
-export const urgency = ({ state, silent }: Job): number => {
-  const place = STATES.indexOf(state);
-  return (place < 0 ? STATES.length : place) + (silent ? STATES.length + 1 : 0);
+/** The worst first; those with an open incident before all others. */
+const STATES = ["blocked", "slow", "silent", "unwatched", "learning", "starting", "healthy", "ended"];
+export const urgency = (job: Job): number => {
+  const place = STATES.indexOf(stateInWords(job));
+  return (place < 0 ? STATES.length : place) + (job.incident === null ? STATES.length + 1 : 0);
 };
 const order = new Intl.Collator("en", { numeric: true });
 export const byUrgency = (jobs: readonly Job[]): Job[] =>
@@ -54,8 +54,28 @@ const sentence = (text: string): string => (text === "" || /[.!?]$/.test(text) ?
 const stepNow = (stepMs: Maybe, usualMs: Maybe): string =>
   stepMs === null ? "" : `a step takes ${duration(stepMs)}${usualMs === null ? "" : ` instead of ${duration(usualMs)}`}`;
 
+/** All jobs in one sentence: how many are as they should not be. */
+export function jobsAnswer(jobs: readonly Job[]): string {
+  if (jobs.length === 0) return "No job was heard of within a day.";
+  const count = (is: (job: Job) => boolean): number => jobs.filter(is).length;
+  const are = (state: string): number => count((job) => stateInWords(job) === state);
+  const [all, blocked, slow, silent] = [count(({ state }) => state !== "ended"), are("blocked"), are("slow"), are("silent")];
+  const others = count((job) => job.incident !== null && !["blocked", "slow"].includes(stateInWords(job)));
+  const more = blocked + slow > 0 ? "more " : "";
+  const wrong = [
+    blocked > 0 && plural(blocked, "stands still", "stand still"),
+    slow > 0 && plural(slow, "is slow", "are slow"),
+    others > 0 && plural(others, `${more}has an open incident`, `${more}have an open incident`),
+    silent > 0 && plural(silent, "is silent", "are silent"),
+  ].filter((part) => part !== false);
+  const who = all === 0 ? "No job runs" : wrong.length > 0 ? plural(all, "job") : plural(all, "job runs", "jobs run");
+  const how = wrong.join(", ") || (all === 0 ? "" : all === 1 ? "nothing wrong" : "nothing wrong with any");
+  return sentence(how === "" ? who : `${who}: ${how}`);
+}
+
 /** A job in one sentence. */
 export function jobAnswer(job: Job): string {
+  if (stateInWords(job) === "silent") return `Nothing was heard of ${job.job} ${job.last === null ? "for a minute" : `since ${moment(job.last)}`}.`;
   const step = job.stepMs === null ? "" : `a step takes ${duration(job.stepMs)}`;
   const slow = slowdown(job.stepMs, job.usualMs);
   const so: Record<string, string> = {
@@ -68,7 +88,7 @@ export function jobAnswer(job: Job): string {
     unwatched: "is not watched any more",
   };
   const what = Object.hasOwn(so, job.state) ? so[job.state]! : `is ${words(job.state)}`;
-  return sentence(`${job.job} ${what}${job.silent && job.state !== "ended" ? "; nothing was heard of it for a minute" : ""}`);
+  return sentence(`${job.job} ${what}`);
 }
 
 /** An incident in one sentence: the server's own, or what its figures say. */
