@@ -58,3 +58,18 @@ export function tiles(entries: readonly Tile[]): HTMLElement {
     h("dt", {}, name),
     h("dd", {}, value || MISSING, more !== undefined && more !== "" && h("span", { class: "quiet" }, more)))));
 }
+
+/** Makes what an element holds like `fresh`. What is the same stays, and with it focus, selection, listeners, what was folded open. */
+export function become(element: Element, fresh: Element): void {
+  const [old, given] = [[...element.childNodes], [...fresh.childNodes]];
+  given.forEach((next, i) => {
+    const kept = old[i];
+    if (kept === undefined) return element.append(next);
+    if (kept instanceof HTMLDetailsElement && next instanceof HTMLDetailsElement) next.open = kept.open;
+    if (kept.isEqualNode(next)) return;
+    if (kept instanceof Text && next instanceof Text) kept.data = next.data;
+    else if (kept instanceof Element && next instanceof Element && kept.cloneNode().isEqualNode(next.cloneNode())) become(kept, next);
+    else kept.replaceWith(next);
+  });
+  old.slice(given.length).forEach((gone) => gone.remove());
+}

@@ -1,6 +1,6 @@
 // A table that sorts by a click on a heading, filters by words and shows its rows page by page.
 
-import { append, h, uniqueId, type Child } from "./dom.ts";
+import { append, become, h, uniqueId, type Child } from "./dom.ts";
 import type { Maybe } from "./document.ts";
 import { whole } from "./format.ts";
 
@@ -23,16 +23,20 @@ export interface TableOptions<Row> {
   readonly pageSize?: number;
   /** What is said where there are no rows. */
   readonly empty?: string;
-  /** Names a row for as long as it lives: its cells are then changed in place, and keep the focus. */
+  /** Names a row for as long as it lives: its cells are then changed in place, and keep the focus and their first listeners. */
   readonly key?: (row: Row) => string;
 }
 export interface LiveTable<Row> {
   readonly element: HTMLElement;
   /** Other rows; sorting, filter and focus stay. */
   update(rows: readonly Row[]): void;
+  /** So many more rows may be shown, from the next update on. */
+  extend(by: number): void;
 }
 
 interface Sorting { readonly column: number; readonly descending: boolean }
+
+const order = new Intl.Collator("en", { numeric: true });
 
 /** Missing values last, whichever the direction; ties keep the order given. */
 export function sortRows<Row>(rows: readonly Row[], value: (row: Row) => Maybe | string, descending: boolean): Row[] {
@@ -41,7 +45,7 @@ export function sortRows<Row>(rows: readonly Row[], value: (row: Row) => Maybe |
     const [missingA, missingB] = [a.key === null || a.key === "", b.key === null || b.key === ""];
     if (missingA || missingB) return Number(missingA) - Number(missingB);
     if (typeof a.key === "number" && typeof b.key === "number") return sign * (a.key - b.key);
-    return sign * String(a.key).localeCompare(String(b.key), "en", { numeric: true });
+    return sign * order.compare(String(a.key), String(b.key));
   }).map(({ row }) => row);
 }
 
@@ -52,14 +56,6 @@ export function filterRows<Row>(rows: readonly Row[], words: (row: Row) => strin
   return rows.filter((row) => {
     const text = words(row).toLowerCase();
     return wanted.every((word) => text.includes(word));
-  });
-}
-
-/** Cells that changed are put in place of the old ones. */
-function refresh(row: HTMLTableRowElement, cells: readonly HTMLTableCellElement[]): void {
-  cells.forEach((cell, i) => {
-    const old = row.cells[i]!;
-    if (!old.isEqualNode(cell)) old.replaceWith(cell);
   });
 }
 
@@ -102,11 +98,11 @@ export function liveTable<Row>(options: TableOptions<Row>): LiveTable<Row> {
     const old = shown;
     shown = new Map();
     const next = sorted.slice(0, limit).map((row, i) => {
-      const cells = columns.map((each) => h("td", { class: each.number ? "number" : null }, each.cell(row)));
+      const fresh = h("tr", {}, ...columns.map((each) => h("td", { class: each.number ? "number" : null }, each.cell(row))));
       const name = key ? key(row) : `${i}`;
       const kept = key && old.get(name);
-      if (kept) refresh(kept, cells);
-      const line = kept || h("tr", {}, ...cells);
+      if (kept) become(kept, fresh);
+      const line = kept || fresh;
       shown.set(name, line);
       return line;
     });
@@ -149,5 +145,5 @@ export function liveTable<Row>(options: TableOptions<Row>): LiveTable<Row> {
     h("div", { class: "scroll", tabindex: 0, role: "region", "aria-label": label },
       h("table", {}, h("thead", {}, h("tr", {}, ...heads)), body)),
     foot);
-  return { element, update: (changed) => { rows = changed; show(); } };
+  return { element, update: (changed) => { rows = changed; show(); }, extend: (by) => { limit += by; } };
 }

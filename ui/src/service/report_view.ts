@@ -2,10 +2,10 @@
 
 import { h, section, tiles } from "../dom.ts";
 import { capital, MISSING, percent, plural, utc, whole, words } from "../format.ts";
-import { table } from "../table.ts";
-import { readReport, type Report } from "./answers.ts";
+import { liveTable } from "../table.ts";
+import { readReport, type Category, type Period, type Recurring, type Report } from "./answers.ts";
 import { get, getText } from "./client.ts";
-import { gpuTime, span } from "./sentences.ts";
+import { gpuTime, moment, span } from "./sentences.ts";
 import { button, slot, when, type View } from "./view.ts";
 
 const share = (part: number | null, of: number | null): string =>
@@ -41,60 +41,68 @@ async function save(): Promise<void> {
 }
 
 export function reportView(): View {
-  const shown = slot();
+  const head = slot({ class: "headline" });
   const told = h("span", { role: "status", class: "quiet" });
   const csv = button("Save as CSV", () => {
     told.textContent = "";
     save().catch((problem: Error) => { told.textContent = `${problem.message}.`; });
   });
+  const categories = liveTable<Category>({
+    label: "By category of cause", rows: [], sortBy: 2, empty: "No incidents.", key: ({ name }) => name,
+    columns: [
+      { title: "Category", value: ({ name }) => name, cell: ({ name }) => capital(words(name)) },
+      { title: "Incidents", number: true, value: ({ incidents }) => incidents, cell: ({ incidents }) => whole(incidents) },
+      { title: "Lost", number: true, value: ({ lostGpuS }) => lostGpuS, cell: ({ lostGpuS }) => gpuTime(lostGpuS) },
+      { title: "Saved", number: true, value: ({ recoveredGpuS }) => recoveredGpuS, cell: ({ recoveredGpuS }) => gpuTime(recoveredGpuS) },
+    ],
+  });
+  const delays = liveTable<Report["delays"][number]>({
+    label: "How long it took", rows: [], key: ([name]) => name,
+    columns: [
+      { title: "Time", value: ([name]) => name, cell: ([name]) => name },
+      { title: "Median", number: true, value: ([, { medianS }]) => medianS, cell: ([, { medianS }]) => span(medianS) },
+      { title: "9 of 10 within", number: true, value: ([, { p90S }]) => p90S, cell: ([, { p90S }]) => span(p90S) },
+      { title: "Known of", number: true, value: ([, { known }]) => known, cell: ([, { known }]) => plural(known ?? 0, "incident") },
+    ],
+  });
+  const weeks = liveTable<Period>({
+    label: "Week by week", rows: [], empty: "No weeks.", key: ({ from }) => `${from}`,
+    columns: [
+      { title: "From", value: ({ from }) => from, cell: ({ from }) => day(from) },
+      { title: "Incidents", number: true, value: ({ incidents }) => incidents, cell: ({ incidents }) => whole(incidents) },
+      { title: "Diagnosed", number: true, value: ({ diagnosed }) => diagnosed, cell: ({ diagnosed }) => whole(diagnosed) },
+      { title: "Judged", number: true, value: ({ judged }) => judged, cell: ({ judged }) => whole(judged) },
+      { title: "Right", number: true, value: ({ right }) => right, cell: ({ right }) => whole(right) },
+    ],
+  });
+  const recurring = liveTable<Recurring>({
+    label: "What comes again", rows: [], empty: "No host and no component had more than one incident.",
+    key: ({ kind, name }) => JSON.stringify([kind, name]), words: ({ name, causes }) => `${name} ${causes.join(" ")}`,
+    columns: [
+      { title: "What", value: ({ name }) => name, cell: ({ kind, name }) => h("span", { class: "name" }, `${words(kind)} ${name}`) },
+      { title: "Incidents", number: true, value: ({ incidents }) => incidents, cell: ({ incidents }) => whole(incidents) },
+      { title: "Last", value: ({ last }) => last, cell: ({ last }) => when(last) },
+      { title: "Causes", value: ({ causes }) => causes.join(", "), cell: ({ causes }) => h("span", { class: "code" }, causes.join(", ") || MISSING) },
+    ],
+  });
   return {
     title: "Report",
     polls: false,
-    element: h("div", {}, shown.element, h("div", { class: "controls" }, csv, told)),
+    element: h("div", {}, head.element,
+      section("categories", "By category of cause", categories.element),
+      section("delays", "How long it took", delays.element),
+      section("weeks", "Week by week", weeks.element),
+      section("recurring", "What comes again", recurring.element),
+      h("div", { class: "controls" }, csv, told)),
     async load(signal) {
       const report = readReport(await get("/api/v1/report", signal));
-      shown.fill(
-        h("header", { class: "headline" },
-          h("p", { class: "job" }, `${day(report.from)} to ${day(report.to)}`),
-          h("h1", {}, answer(report)), figures(report)),
-        section("categories", "By category of cause", table({
-          label: "By category of cause", rows: report.categories, sortBy: 2, empty: "No incidents.",
-          columns: [
-            { title: "Category", value: ({ name }) => name, cell: ({ name }) => capital(words(name)) },
-            { title: "Incidents", number: true, value: ({ incidents }) => incidents, cell: ({ incidents }) => whole(incidents) },
-            { title: "Lost", number: true, value: ({ lostGpuS }) => lostGpuS, cell: ({ lostGpuS }) => gpuTime(lostGpuS) },
-            { title: "Saved", number: true, value: ({ recoveredGpuS }) => recoveredGpuS, cell: ({ recoveredGpuS }) => gpuTime(recoveredGpuS) },
-          ],
-        })),
-        section("delays", "How long it took", table({
-          label: "How long it took", rows: report.delays,
-          columns: [
-            { title: "Time", value: ([name]) => name, cell: ([name]) => name },
-            { title: "Median", number: true, value: ([, { medianS }]) => medianS, cell: ([, { medianS }]) => span(medianS) },
-            { title: "9 of 10 within", number: true, value: ([, { p90S }]) => p90S, cell: ([, { p90S }]) => span(p90S) },
-            { title: "Known of", number: true, value: ([, { known }]) => known, cell: ([, { known }]) => plural(known ?? 0, "incident") },
-          ],
-        })),
-        section("weeks", "Week by week", table({
-          label: "Week by week", rows: report.overTime, empty: "No weeks.",
-          columns: [
-            { title: "From", value: ({ from }) => from, cell: ({ from }) => day(from) },
-            { title: "Incidents", number: true, value: ({ incidents }) => incidents, cell: ({ incidents }) => whole(incidents) },
-            { title: "Diagnosed", number: true, value: ({ diagnosed }) => diagnosed, cell: ({ diagnosed }) => whole(diagnosed) },
-            { title: "Judged", number: true, value: ({ judged }) => judged, cell: ({ judged }) => whole(judged) },
-            { title: "Right", number: true, value: ({ right }) => right, cell: ({ right }) => whole(right) },
-          ],
-        })),
-        section("recurring", "What comes again", table({
-          label: "What comes again", rows: report.recurring, empty: "No host and no component had more than one incident.",
-          words: ({ name, causes }) => `${name} ${causes.join(" ")}`,
-          columns: [
-            { title: "What", value: ({ name }) => name, cell: ({ kind, name }) => h("span", { class: "name" }, `${words(kind)} ${name}`) },
-            { title: "Incidents", number: true, value: ({ incidents }) => incidents, cell: ({ incidents }) => whole(incidents) },
-            { title: "Last", value: ({ last }) => last, cell: ({ last }) => when(last) },
-            { title: "Causes", value: ({ causes }) => causes.join(", "), cell: ({ causes }) => h("span", { class: "code" }, causes.join(", ") || MISSING) },
-          ],
-        })));
+      head.fill(
+        h("p", { class: "job" }, `${day(report.from)} to ${moment(report.to)}`),
+        h("h1", {}, answer(report)), figures(report));
+      categories.update(report.categories);
+      delays.update(report.delays);
+      weeks.update(report.overTime);
+      recurring.update(report.recurring);
     },
   };
 }
