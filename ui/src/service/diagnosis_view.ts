@@ -8,10 +8,15 @@ import { slot, type View } from "./view.ts";
 
 /** Links to parts of the page, which are no places of the service's. */
 function jump(event: Event): void {
+  const { ctrlKey, metaKey, shiftKey, altKey } = event as MouseEvent;
   const link = (event.target as Element).closest("a[href^='#']:not([href^='#/'])");
-  if (link === null) return;
+  if (link === null || ctrlKey || metaKey || shiftKey || altKey) return;
   event.preventDefault();
-  document.getElementById(link.getAttribute("href")!.slice(1))?.scrollIntoView();
+  const part = document.getElementById(link.getAttribute("href")!.slice(1));
+  if (part === null) return;
+  part.tabIndex = -1;
+  part.focus({ preventScroll: true });
+  part.scrollIntoView();
 }
 
 export function diagnosisView(id: number): View {

@@ -18,6 +18,7 @@ export function feedbackForm(incident: number, sent: () => void): FeedbackForm {
   const verdicts: HTMLButtonElement[] = [];
 
   async function send(verdict: string): Promise<void> {
+    const before = document.activeElement as HTMLElement | null;
     verdicts.forEach((each) => { each.disabled = true; });
     told.textContent = "Telling the server…";
     try {
@@ -26,22 +27,26 @@ export function feedbackForm(incident: number, sent: () => void): FeedbackForm {
       });
       told.textContent = `Noted: ${verdictInWords({ verdict, cause: verdict === "other_cause" ? cause.value.trim() : "" })}.`;
       remark.value = "";
-      other.hidden = true;
+      unfold(false);
       sent();
     } catch (problem) {
       told.textContent = `Not noted: ${(problem as Error).message}.`;
     } finally {
       verdicts.forEach((each) => { each.disabled = false; });
+      // What is disabled or hidden loses the focus.
+      const isLost = document.activeElement === before || document.activeElement === document.body;
+      if (isLost) (other.hidden && other.contains(before) ? another : before)?.focus();
     }
   }
   const submit = h("button", { class: "button" }, "Tell this cause");
   const other = h("form", { class: "controls", hidden: true, onsubmit: (event) => { event.preventDefault(); void send("other_cause"); } },
     h("label", { class: "control grow" }, h("span", {}, "It was"), cause), suggestions, submit);
-  const another = button("Another cause…", () => {
-    other.hidden = !other.hidden;
-    another.setAttribute("aria-expanded", String(!other.hidden));
-    if (!other.hidden) cause.focus();
-  }, { "aria-expanded": "false" });
+  function unfold(is: boolean): void {
+    other.hidden = !is;
+    another.setAttribute("aria-expanded", String(is));
+    if (is) cause.focus();
+  }
+  const another = button("Another cause…", () => unfold(other.hidden), { "aria-expanded": "false" });
   verdicts.push(button("Right", () => void send("right")), button("Wrong: nothing was wrong", () => void send("wrong")), another, submit);
   return {
     element: h("div", {},
