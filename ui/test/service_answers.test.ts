@@ -1,10 +1,11 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 import { readDiagnoses, readIncident, readIncidents, readJobs, readJobWithHosts, readReport } from "../src/service/answers.ts";
-import { problemOf } from "../src/service/client.ts";
+import { get, Problem, problemOf } from "../src/service/client.ts";
 import { Loader } from "../src/service/loader.ts";
-import { NewsReader } from "../src/service/news.ts";
+import { follow, NewsReader, type News, type StreamState } from "../src/service/news.ts";
 import { diagnosisHref, incidentHref, incidentsHref, jobHref, queryOf, routeOf } from "../src/service/route.ts";
+import { isToken } from "../src/service/sign_in.ts";
 
 const ODD: unknown[] = [undefined, null, 1, "text", [], [[]], [null], {}, { jobs: 1 }, { jobs: [null, 1, {}] }, { incidents: [{ id: "x" }] },
   { claims: {}, feedback: [3], diagnoses: [null], changes_near_onset: "no", categories: [1], over_time: {}, recurring: [{ causes: 3 }] }];
@@ -63,6 +64,64 @@ test("news come in whatever pieces, and what is none is passed over", () => {
 test("the server's words about a problem, where it has some", () => {
   assert.deepEqual([problemOf(403, '{"error":"no"}').message, problemOf(403, '{"error":"no"}').status], ["no", 403]);
   for (const body of ["<html>", "null", '{"error":{}}', ""]) assert.equal(problemOf(502, body).message, "The server answered with status 502");
+});
+
+test("what may be otherwise soon", () => {
+  assert.deepEqual([0, 400, 401, 403, 404, 500, 501, 502, 503, 504].filter((status) => new Problem(status, "").passes), [0, 502, 503, 504]);
+});
+
+test("a token can be sent in a header", () => {
+  assert.ok(isToken("eroica-0aZ_~!"));
+  for (const odd of ["", "a b", "a\n", "\u00e9", "\u2026", "\u0000"]) assert.ok(!isToken(odd), JSON.stringify(odd));
+});
+
+/** Browsers have it; node from 20.3 on. */
+const skip = !("any" in AbortSignal);
+
+/** Answers instead of a server. */
+function serve(answer: () => Response | Promise<Response>): void {
+  globalThis.fetch = async () => answer();
+  Object.defineProperty(globalThis, "sessionStorage", { configurable: true, value: { getItem: () => null } });
+}
+function inPieces(pieces: readonly string[], everyMs: number): ReadableStream<Uint8Array> {
+  const [left, encoder] = [[...pieces], new TextEncoder()];
+  return new ReadableStream({
+    async pull(to) {
+      await new Promise((done) => setTimeout(done, everyMs));
+      const next = left.shift();
+      if (next === undefined) to.close();
+      else to.enqueue(encoder.encode(next));
+    },
+  });
+}
+
+test("an answer comes in pieces, or says in words why there is none", { skip }, async () => {
+  serve(() => new Response(inPieces(['{"a":', ' "b', 'c"}'], 1)));
+  assert.deepEqual(await get("/x"), { a: "bc" });
+  serve(() => new Response('{"error":"no"}', { status: 403 }));
+  await assert.rejects(get("/x"), { status: 403, message: "no" });
+  serve(() => Promise.reject(new TypeError("connection refused")));
+  await assert.rejects(get("/x"), { status: 0, message: "The server cannot be reached" });
+  serve(() => new Response("<html>"));
+  await assert.rejects(get("/x"), { status: 0 });
+});
+
+test("the stream tells how it stands", { skip }, async () => {
+  const told: (number | string)[] = [];
+  const heard: News[] = [];
+  const answers = [
+    () => new Response(inPieces(["event: job\nda", 'ta: {"job":"a"}\n\n'], 1)),
+    () => new Response("", { status: 401 }),
+  ];
+  serve(() => answers.shift()!());
+  const end = new AbortController();
+  const tell = (state: StreamState): void => {
+    told.push(state instanceof Problem ? state.status : state);
+    if (answers.length === 0) end.abort();
+  };
+  await follow((news) => heard.push(news), tell, end.signal);
+  assert.deepEqual(heard, [{ name: "job", data: { job: "a" } }]);
+  assert.deepEqual(told, ["live", "ended", 401]);
 });
 
 test("loads do not stack", async () => {

@@ -6,7 +6,7 @@ import { h, section, tiles, type Child } from "../dom.ts";
 import { capital, duration, MISSING, plural, whole } from "../format.ts";
 import { fields } from "../json.ts";
 import { readIncident, type Change, type Claim, type Feedback, type Incident } from "./answers.ts";
-import { get } from "./client.ts";
+import { get, Problem } from "./client.ts";
 import { feedbackForm } from "./feedback_form.ts";
 import { diagnosisOf } from "./evidence.ts";
 import { incidentsHref, jobHref } from "./route.ts";
@@ -86,14 +86,15 @@ export function incidentView(id: number, reload: () => void): View {
   const [head, shown, changes, verdicts, rest] = [slot({ class: "headline" }), slot(), slot(), slot(), slot()];
   const feedback = feedbackForm(id, reload);
 
-  /** One that is kept no more is done without. */
-  async function loadDocuments(claims: readonly Claim[], signal: AbortSignal): Promise<void> {
+  /** One that cannot be had is done without: the incident keeps what matters most. */
+  async function loadDocuments(claims: readonly Claim[], signal: AbortSignal, show: () => void): Promise<void> {
     const wanted = [...new Set(claims.flatMap(({ document }) => document ?? []))].slice(0, MOST_DOCUMENTS).filter((each) => !documents.has(each));
     await Promise.all(wanted.map(async (each) => {
       try {
         documents.set(each, readDocument(await get(`/api/v1/diagnoses/${each}`, signal)));
+        show();
       } catch (problem) {
-        if ((problem as { status?: number }).status !== 404) throw problem;
+        if (signal.aborted || !(problem instanceof Problem) || problem.status === 401) throw problem;
       }
     }));
   }
@@ -106,16 +107,14 @@ export function incidentView(id: number, reload: () => void): View {
       section("changes", "What was changed", changes.element),
       section("feedback", "Was this right?", feedback.element, verdicts.element),
       rest.element),
-    async load(signal) {
+    async load(signal, ready) {
       const incident = readIncident(await get(`/api/v1/incidents/${id}`, signal));
-      await loadDocuments(incident.claims, signal);
       head.fill(
         h("p", { class: "job" }, h("a", { href: incidentsHref() }, "Incidents"), ` · number ${id} · job `,
           h("a", { href: jobHref(incident.tenant, incident.job) }, incident.job || "unnamed"), incident.tenant !== "" && ` · tenant ${incident.tenant}`),
         h("h1", {}, incidentAnswer(incident)),
         h("p", { class: "state-line" }, incidentBadge(incident.state), " Began ", when(incident.onset ?? incident.detected), ". ", incidentState(incident)),
         figures(incident));
-      shown.fill(...evidence(incident, documents));
       changes.fill(
         h("h3", {}, "Before it began, the nearest first"),
         incident.near.length === 0 ? h("p", { class: "quiet" }, "Nobody told of a change within an hour before the onset.")
@@ -123,9 +122,15 @@ export function incidentView(id: number, reload: () => void): View {
         incident.actions.length > 0 && h("h3", {}, "Against it"),
         incident.actions.length > 0 && changesTable("What was done against it", incident.actions, ({ at }) => when(at)));
       verdicts.fill(incident.feedback.length > 0 && verdictsTable(incident.feedback));
-      feedback.suggest([...new Set([...documents.values()].flatMap((doc) =>
-        [...doc.diagnoses.flatMap(({ alternatives }) => alternatives), ...doc.hints].map(({ cause }) => cause)))].filter((cause) => cause !== ""));
       rest.fill(section("course", "Course", course(incident)), section("diagnoses", "Diagnoses", diagnosesList(incident)));
+      const show = (): void => {
+        shown.fill(...evidence(incident, documents));
+        feedback.suggest([...new Set([...documents.values()].flatMap((doc) =>
+          [...doc.diagnoses.flatMap(({ alternatives }) => alternatives), ...doc.hints].map(({ cause }) => cause)))].filter((cause) => cause !== ""));
+      };
+      show();
+      ready();
+      await loadDocuments(incident.claims, signal, show);
     },
     hear: ({ name, data }) => name === "incident" && fields(fields(data).incident).id === id,
   };

@@ -9,9 +9,10 @@ import { incidentsView } from "./incidents_view.ts";
 import { jobView } from "./job_view.ts";
 import { jobsView } from "./jobs_view.ts";
 import { Loader } from "./loader.ts";
-import { follow } from "./news.ts";
+import { follow, type StreamState } from "./news.ts";
 import { reportView } from "./report_view.ts";
 import { incidentsHref, jobsHref, reportHref, routeOf, type Route } from "./route.ts";
+import { moment } from "./sentences.ts";
 import { signInForm } from "./sign_in.ts";
 import { button, refreshTimes, type View } from "./view.ts";
 
@@ -45,16 +46,19 @@ interface Shown {
   readonly view: View;
   readonly loader: Loader;
   readonly end: AbortController;
-  /** It was loaded once. */
-  loaded: boolean;
+  /** From when it is what it shows, ms since 1970; null: it was never loaded. */
+  asOf: number | null;
   /** The last load got no answer, which may be otherwise soon. */
   away: boolean;
+  /** The token does not allow it: asked for no more, unless by hand. */
+  refused: boolean;
   triedAt: number;
 }
 let shown: Shown | null = null;
 /** The event stream, while there is one. */
 let listening: AbortController | null = null;
-let isLive = false;
+/** How it stands; null: not known yet. */
+let stream: StreamState | null = null;
 
 function tell(text: string): void {
   notice.hidden = text === "";
@@ -62,8 +66,10 @@ function tell(text: string): void {
 }
 
 function showConnection(): void {
-  const state = shown?.away === true ? "not connected" : isLive ? "live" : "connecting";
-  connection.textContent = state;
+  const state = shown?.away === true ? "not connected" : shown?.refused === true ? "refused" : stream === "live" ? "live" : "connecting";
+  // What news alone would change stands still without them.
+  const isFrozen = shown !== null && shown.asOf !== null && shown.view.hear !== undefined && !shown.view.polls && stream !== null && stream !== "live";
+  connection.textContent = isFrozen ? `${state}, as of ${moment(shown!.asOf)}` : state;
   connection.className = `connection ${state.replace(" ", "-")}`;
   signOut.hidden = token.get() === "";
 }
@@ -71,10 +77,12 @@ function showConnection(): void {
 function hangUp(): void {
   listening?.abort();
   listening = null;
-  isLive = false;
+  stream = null;
 }
 
-function askForToken(why: string): void {
+function askForToken(): void {
+  const why = token.get() === "" ? "This server answers only those who have a token of it." : "The server does not know this token, or knows it no more.";
+  token.clear();
   leave();
   hangUp();
   tell("");
@@ -86,33 +94,38 @@ function askForToken(why: string): void {
   main.querySelector("input")?.focus();
 }
 
+/** There is an answer, and its view shows it. */
+function answered(at: Shown): void {
+  if (at.end.signal.aborted) return;
+  at.asOf = Date.now();
+  at.away = at.refused = false;
+  at.view.element.hidden = false;
+  document.getElementById("loading")?.remove();
+  tell("");
+  listen();
+}
+
 async function load(at: Shown): Promise<void> {
   try {
-    await at.view.load(at.end.signal);
-    if (at.end.signal.aborted) return;
-    at.loaded = true;
-    at.away = false;
-    at.view.element.hidden = false;
-    tell("");
+    await at.view.load(at.end.signal, () => answered(at));
+    answered(at);
   } catch (error) {
     if (at.end.signal.aborted) return;
-    const status = error instanceof Problem ? error.status : null;
-    if (status === 401) {
-      const had = token.get() !== "";
-      token.clear();
-      return askForToken(had ? "The server does not know this token, or knows it no more." : "This server answers only those who have a token of it.");
-    }
-    at.away = status === 0 || status === 503;
-    const why = error instanceof Problem ? error.message : `This page made a mistake (${String(error)})`;
-    tell(`${capital(why)}.${at.loaded ? " What stands below is older." : ""}`);
+    const problem = error instanceof Problem ? error : new Problem(500, `This page made a mistake (${String(error)})`);
+    if (problem.status === 401) return askForToken();
+    at.away = problem.passes;
+    at.refused = problem.status === 403;
+    document.getElementById("loading")?.remove();
+    if (!at.away && !at.refused) listen();
+    tell(`${capital(problem.message)}.${at.asOf === null ? "" : ` What stands below is as of ${moment(at.asOf)}.`}`);
   }
+  if (at.end.signal.aborted) return;
   at.triedAt = performance.now();
-  document.getElementById("loading")?.remove();
-  if (!at.away) listen();
   showConnection();
 }
 
 function leave(): void {
+  document.querySelectorAll<HTMLDialogElement>("dialog[open]").forEach((each) => each.close());
   shown?.loader.stop();
   shown?.end.abort();
   shown = null;
@@ -136,7 +149,7 @@ function go(): void {
   view.element.hidden = true;
   main.replaceChildren(h("p", { id: "loading", class: "quiet", role: "status" }, "Asking the server…"), view.element);
   window.scrollTo(0, 0);
-  const at: Shown = { view, loader: new Loader(() => load(at), LOAD_PAUSE_MS), end: new AbortController(), loaded: false, away: false, triedAt: 0 };
+  const at: Shown = { view, loader: new Loader(() => load(at), LOAD_PAUSE_MS), end: new AbortController(), asOf: null, away: false, refused: false, triedAt: 0 };
   shown = at;
   at.loader.request();
 }
@@ -145,14 +158,22 @@ function go(): void {
 function listen(): void {
   if (listening !== null || document.hidden) return;
   listening = new AbortController();
-  void follow(
-    (news) => { if (shown?.view.hear?.(news) === true) shown.loader.request(); },
-    (is) => {
-      if (is && !isLive && shown !== null && shown.loaded && shown.view.polls) shown.loader.request();  // what was missed
-      isLive = is;
-      showConnection();
-    },
-    listening.signal);
+  void follow((news) => {
+    if (shown === null) return;
+    if (shown.view.hear?.(news) === true) shown.loader.request();
+    else if (shown.view.hear !== undefined && shown.asOf !== null && !shown.away) shown.asOf = Date.now();
+  }, heard, listening.signal);
+}
+
+function heard(state: StreamState): void {
+  if (state instanceof Problem && state.status === 401) return askForToken();
+  // News may have been missed; those between the first answer and the first stream only where asking leaves no trace.
+  const isMissed = state === "live" && shown?.view.hear !== undefined && (stream !== null || shown.view.polls);
+  // The server is gone, or the stream alone: a request tells.
+  const isGone = state instanceof Problem && state.passes && !(stream instanceof Problem);
+  stream = state;
+  if (shown !== null && shown.asOf !== null && (isMissed || isGone)) shown.loader.request();
+  showConnection();
 }
 
 function restart(): void {
@@ -170,8 +191,8 @@ document.addEventListener("visibilitychange", () => {
 setInterval(() => {
   refreshTimes(main);
   if (document.hidden || shown === null) return;
-  const isOld = !isLive || performance.now() - shown.triedAt > STALE_MS;
-  if (shown.away || (shown.view.polls && isOld)) shown.loader.request();
+  const isOld = stream !== "live" || performance.now() - shown.triedAt > STALE_MS;
+  if (shown.away || (shown.view.polls && isOld && !shown.refused)) shown.loader.request();
 }, POLL_MS);
 window.addEventListener("hashchange", () => { go(); main.focus({ preventScroll: true }); });
 

@@ -1,6 +1,6 @@
 // What the server tells unasked: its event stream, opened anew whenever it ends.
 
-import { stream } from "./client.ts";
+import { Problem, stream } from "./client.ts";
 
 export interface News { readonly name: string; readonly data: unknown }
 
@@ -27,43 +27,35 @@ export class NewsReader {
 const SILENCE_MS = 40_000;
 const FIRST_PAUSE_MS = 1000;
 const LONGEST_PAUSE_MS = 30_000;
+/** A stream that ends sooner is no better than none. */
+const LASTING_MS = 10_000;
 
 const pause = (ms: number, signal: AbortSignal): Promise<void> => new Promise((done) => {
   const timer = setTimeout(done, ms);
   signal.addEventListener("abort", () => { clearTimeout(timer); done(); }, { once: true });
 });
 
-async function listen(hear: (news: News) => void, opened: () => void, signal: AbortSignal): Promise<void> {
-  const ended = new AbortController();
-  const end = (): void => ended.abort();
-  signal.addEventListener("abort", end);
-  let timer = setTimeout(end, SILENCE_MS);
-  try {
-    const reader = await stream("/api/v1/events", ended.signal);
-    opened();
-    const [news, decoder] = [new NewsReader(), new TextDecoder()];
-    for (;;) {
-      const { done, value } = await reader.read();
-      if (done) return;
-      clearTimeout(timer);
-      timer = setTimeout(end, SILENCE_MS);
-      news.take(decoder.decode(value, { stream: true })).forEach(hear);
-    }
-  } finally {
-    clearTimeout(timer);
-    signal.removeEventListener("abort", end);
-  }
-}
+/** How the stream stands: it has begun, it has ended, or there was none, and why. */
+export type StreamState = "live" | "ended" | Problem;
 
-/** Until `signal`: hears news; `connected` is told whenever the stream begins (true) and ends (false). */
-export async function follow(hear: (news: News) => void, connected: (is: boolean) => void, signal: AbortSignal): Promise<void> {
+/** Hears news until `signal`, and tells of each change of the stream. */
+export async function follow(hear: (news: News) => void, told: (state: StreamState) => void, signal: AbortSignal): Promise<void> {
   let wait = FIRST_PAUSE_MS;
   while (!signal.aborted) {
+    let [began, state]: [number | null, StreamState] = [null, "ended"];
     try {
-      await listen(hear, () => { wait = FIRST_PAUSE_MS; connected(true); }, signal);
-    } catch { /* what is wrong is told by the requests that the page makes meanwhile */ }
+      const reader = new NewsReader();
+      for await (const piece of stream("/api/v1/events", SILENCE_MS, signal)) {
+        if (began === null) told("live");
+        began ??= performance.now();
+        reader.take(piece).forEach(hear);
+      }
+    } catch (problem) {
+      if (began === null && problem instanceof Problem) state = problem;
+    }
     if (signal.aborted) return;
-    connected(false);
+    if (began !== null && performance.now() - began > LASTING_MS) wait = FIRST_PAUSE_MS;
+    told(state);
     await pause(wait, signal);
     wait = Math.min(2 * wait, LONGEST_PAUSE_MS);
   }

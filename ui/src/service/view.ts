@@ -1,6 +1,6 @@
 // What the views share.
 
-import { append, h, type Child } from "../dom.ts";
+import { become, h, type Child } from "../dom.ts";
 import type { Maybe } from "../document.ts";
 import { MISSING, words } from "../format.ts";
 import type { News } from "./news.ts";
@@ -10,19 +10,19 @@ import { ago, moment, stateInWords } from "./sentences.ts";
 export interface View {
   readonly title: string;
   readonly element: HTMLElement;
-  /** Asks the server and shows what it says; throws a Problem. */
-  load(signal: AbortSignal): Promise<void>;
+  /** Asks the server and shows what it says; throws a Problem. Calls `ready` where more comes later than the answer. */
+  load(signal: AbortSignal, ready: () => void): Promise<void>;
   /** Takes news of the server; true: load again. */
   hear?(news: News): boolean;
   /** Whether it may be loaded every few seconds while there is no news: reading an incident is written to the audit log. */
   readonly polls: boolean;
 }
 
-/** A place whose content comes later, and more than once. */
+/** A place whose content comes later, and more than once: each time of elements made anew, of which those that change are taken. */
 export interface Slot { readonly element: HTMLElement; fill(...children: Child[]): void }
 export function slot(attributes: Record<string, string> = {}): Slot {
   const element = h("div", attributes);
-  return { element, fill: (...children) => { element.replaceChildren(); append(element, children); } };
+  return { element, fill: (...children) => become(element, h("div", {}, ...children)) };
 }
 
 export const stateBadge = (of: { state: string; silent: boolean }): HTMLElement =>
