@@ -5,7 +5,7 @@ import { capital, digits, duration, MISSING, whole, words } from "../format.ts";
 import { fields, text } from "../json.ts";
 import { liveTable } from "../table.ts";
 import { readDiagnoses, readIncidents, readJobWithHosts, type Host, type JobWithHosts, type ListedDiagnosis, type Order } from "./answers.ts";
-import { get, post } from "./client.ts";
+import { get, post, Problem } from "./client.ts";
 import { incidentTable } from "./incident_table.ts";
 import { jobsHref, queryOf } from "./route.ts";
 import { jobAnswer, slowdown, span } from "./sentences.ts";
@@ -21,7 +21,8 @@ function figures(job: JobWithHosts): HTMLElement {
     { name: "Hosts", value: whole(job.hosts) },
     { name: "Windows", value: whole(job.windows), more: job.profiledS === null || job.profiledS === 0 ? "" : `${span(job.profiledS)} in all` },
     { name: "Cost of windows", value: duration(job.interferenceMs) },
-    { name: "Cost of watching", value: job.probePercent === null ? MISSING : `${digits(job.probePercent)} %` },
+    { name: "Cost of watching", value: job.probePercent === null ? MISSING : `${digits(job.probePercent)} %`,
+      more: job.watcherPercent === null ? "" : `and ${digits(job.watcherPercent)} % of a core` },
   ]);
 }
 
@@ -45,6 +46,9 @@ function triggerForm(trigger: Trigger): HTMLElement {
   h("label", { class: "control" }, h("span", {}, "Reason"), reason),
   submit, told);
 }
+
+/** As long as news may be missed or say nothing of it: of a healthy diagnosis, for instance. */
+const REST_MS = 30_000;
 
 const ORDER_STATES: Record<string, string> = {
   waiting: "waits for the host to ask", sent: "the host knows of it", taken: "taken", refused: "refused",
@@ -89,50 +93,76 @@ export function jobView(tenant: string, name: string, reload: () => void): View 
     ],
   });
 
-  /** Windows and diagnoses change with these alone: what changes every two seconds is asked for alone. */
+  /** null: nothing was heard of it for a day, and only its incidents and diagnoses are known. */
+  async function loadJob(signal: AbortSignal): Promise<JobWithHosts | null> {
+    try {
+      return readJobWithHosts(await get(`${path}${query}`, signal));
+    } catch (problem) {
+      if (problem instanceof Problem && problem.status === 404) return null;
+      throw problem;
+    }
+  }
+
+  /** Who sees one tenant's things alone is shown them whatever was asked for. */
+  function seen<Of extends { readonly tenant: string }>(of: Of): Of {
+    if (of.tenant !== tenant) throw new Problem(404, `there is no job ${name} ${tenant === "" ? "without a tenant" : `of tenant ${tenant}`}`);
+    return of;
+  }
+
+  /** Incidents and diagnoses change with these and with news of incidents: what changes every two seconds is asked for alone. */
   let known = "";
-  async function loadRest(job: JobWithHosts, signal: AbortSignal): Promise<void> {
-    const state = JSON.stringify([job.incident, job.windows, job.state, job.orders.map((order) => order.state)]);
-    if (state === known) return;
-    const [listed, made] = await Promise.all([
-      get(`/api/v1/incidents${query}${queryOf({ job: name }).replace("?", "&")}`, signal), get(`${path}/diagnoses${query}`, signal)]);
-    incidents.update(readIncidents(listed));
-    diagnoses.update(readDiagnoses(made));
-    known = state;
+  let knownAt = 0;
+  async function loadRest(job: JobWithHosts | null, signal: AbortSignal): Promise<void> {
+    const state = JSON.stringify(job && [job.incident, job.windows, job.state, job.orders.map((order) => order.state)]);
+    if (state === known && performance.now() - knownAt < REST_MS) return;
+    [known, knownAt] = [state, performance.now()];
+    try {
+      const [listed, made] = await Promise.all([
+        get(`/api/v1/incidents${query}${queryOf({ job: name }).replace("?", "&")}`, signal), get(`${path}/diagnoses${query}`, signal)]);
+      incidents.update(readIncidents(listed).map(seen));
+      diagnoses.update(readDiagnoses(made));
+    } catch (problem) {
+      known = "";
+      throw problem;
+    }
   }
 
   const trigger: Trigger = async (windowS, reason) => {
     const answer = fields(await post(`${path}/trigger${query}`, { ...(windowS === null ? {} : { window_s: windowS }), reason }));
     reload();
     const count = Array.isArray(answer.orders) ? answer.orders.length : 0;
-    return count === 0 ? "No host tells of this job, so nobody was asked." : `Asked ${count === 1 ? "one host" : `${count} hosts`}.`;
+    return `Asked ${count === 1 ? "one host" : `${count} hosts`}.`;
   };
 
   const asked = h("div", {}, orders.element);
+  const ofLiving = [section("hosts", "Hosts", hosts.element), section("windows", "Windows on demand", triggerForm(trigger), asked)];
   return {
     title: name,
     polls: true,
     element: h("div", {}, head.element,
-      section("hosts", "Hosts", hosts.element),
-      section("windows", "Windows on demand", triggerForm(trigger), asked),
+      ...ofLiving,
       section("incidents", "Incidents", incidents.element),
       section("diagnoses", "Diagnoses", diagnoses.element)),
     async load(signal) {
-      const job = readJobWithHosts(await get(`${path}${query}`, signal));
+      const job = await loadJob(signal);
+      if (job !== null) seen(job);
       head.fill(
-        h("p", { class: "job" }, h("a", { href: jobsHref }, "Jobs"), tenant === "" ? "" : ` · tenant ${tenant}`, " · heard ", when(job.last)),
-        h("h1", {}, jobAnswer(job)),
-        h("p", { class: "state-line" }, stateBadge(job), job.incident !== null && h("span", {}, " see ", incidentLink(job.incident))),
-        figures(job));
-      hosts.update(job.byHost);
-      orders.update(job.orders);
-      asked.hidden = job.orders.length === 0;
+        h("p", { class: "job" }, h("a", { href: jobsHref }, "Jobs"), tenant === "" ? "" : ` · tenant ${tenant}`, job && " · heard ", job && when(job.last)),
+        h("h1", {}, job === null ? `Nothing was heard of ${name} for a day.` : jobAnswer(job)),
+        job && h("p", { class: "state-line" }, stateBadge(job), job.incident !== null && h("span", {}, " see ", incidentLink(job.incident))),
+        job && figures(job));
+      ofLiving.forEach((part) => { part.hidden = job === null; });
+      hosts.update(job?.byHost ?? []);
+      orders.update(job?.orders ?? []);
+      asked.hidden = job === null || job.orders.length === 0;
       await loadRest(job, signal);
     },
     hear({ name: kind, data }) {
       const source = fields(data);
       const job = kind === "incident" ? fields(source.incident) : source;
-      return text(job.job) === name && text(job.tenant) === tenant;
+      const isThis = text(job.job) === name && text(job.tenant) === tenant;
+      if (isThis && kind === "incident") known = "";
+      return isThis;
     },
   };
 }
