@@ -3,6 +3,8 @@
 #include <fmt/core.h>
 
 #include <algorithm>
+#include <cmath>
+#include <functional>
 #include <limits>
 #include <map>
 #include <optional>
@@ -10,6 +12,7 @@
 #include <utility>
 
 #include "base/rank_list.h"
+#include "base/robust.h"
 #include "base/saturate.h"
 #include "compare/process_group.h"
 #include "pattern/collectives.h"
@@ -17,10 +20,12 @@
 namespace eroica {
 namespace {
 
-constexpr size_t kFewMembers = 16;
-constexpr size_t kMostEndsOfMany = 192;        // that are aligned, in larger groups: lags cost their square
+constexpr size_t kMostAlignedKinds = 3;  // whose intervals are looked at; lags cost the ends' square
+constexpr size_t kMostAlignedEnds = 256;
+constexpr size_t kLeastAlignedEnds = 9;
 constexpr int64_t kLeastToleranceNs = 50'000;  // between ends that are one
 constexpr int64_t kOfSpread = 4;
+constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
 
 struct Instance {
   uint32_t kind = 0;  // in Party::kinds
@@ -30,10 +35,13 @@ struct Instance {
   int64_t bytes = 0;
 };
 
+using Alike = std::pair<uint32_t, int64_t>;  // kind and size
+Alike alike(const Instance& instance) { return {instance.kind, instance.bytes}; }
+
 /// A member with its instances, by end.
 struct Member {
   int32_t rank = -1;
-  int64_t window_ns = 0;
+  double per_ms = 0;  // of its window: what one of the instances that were kept stands for
   std::vector<Instance> instances;
   std::map<uint32_t, uint32_t> summaries;  // by kind
 };
@@ -41,7 +49,8 @@ struct Member {
 /// Those who take part in the same collectives.
 struct Party {
   std::string group;
-  int32_t size = -1;  // of the group, where its ranks are not told
+  size_t size = 0;       // that it should have; 0 = not told
+  bool is_told = false;  // who its members are
   std::vector<std::string> kinds;
   std::map<std::string, uint32_t> kind_index;
   std::vector<Member> members;
@@ -53,10 +62,17 @@ struct Party {
   }
 
   Member& member(const RankPattern& pattern) {
-    if (members.empty() || members.back().rank != pattern.rank)
-      members.push_back({.rank = pattern.rank, .window_ns = pattern.window_ns});
+    if (members.empty() || members.back().rank != pattern.rank) {
+      const auto kept = static_cast<double>(pattern.instances.size());
+      const double all = std::max(kept, static_cast<double>(pattern.instances_seen));
+      const double window_ms = std::max(static_cast<double>(pattern.window_ns) * 1e-6, 1e-6);
+      members.push_back({.rank = pattern.rank, .per_ms = all / kept / window_ms});
+    }
     return members.back();
   }
+
+  /// More ranks than it has members: they are of several groups of one name.
+  [[nodiscard]] bool is_one_group() const { return is_told || (size > 0 && members.size() <= size); }
 };
 
 class Parties {
@@ -66,45 +82,47 @@ class Parties {
       if (instance.summary >= pattern.collectives.size() || instance.duration_ns <= 0) continue;
       const CollectiveSummary& summary = pattern.collectives[instance.summary];
       if (summary.group >= pattern.groups.size()) continue;
+      const int64_t end_ns = saturating_add(instance.start_ns, instance.duration_ns);
+      if (instance.start_ns <= 0 || end_ns >= pattern.window_ns) continue;  // cut
       const GroupPattern& group = pattern.groups[summary.group];
-      std::string key = group_key(group);
-      std::string kind = summary.dtype.empty() ? summary.kind : summary.kind + ' ' + summary.dtype;
-      int64_t sequence = instance.sequence;
-      if (const auto message = message_of(pattern.rank, summary.kind, group, instance.peer)) {
-        key += fmt::format("\n{}\n{}", message->first, message->second);
-        kind = "message";
-        sequence = -1;  // each rank counts its own
-      } else if (!is_barrier(summary.kind)) {
-        continue;
-      }
-      Party& party = party_of(key, group);
+      const auto message = message_of(pattern.rank, summary.kind, group, instance.peer);
+      if (!message && !is_barrier(summary.kind)) continue;
+      Party& party = party_of(group, message);
       Member& member = party.member(pattern);
-      const uint32_t of = party.kind(kind);
-      member.summaries.try_emplace(of, instance.summary);
-      member.instances.push_back({of, sequence, saturating_add(instance.start_ns, instance.duration_ns),
-                                  instance.duration_ns, instance.bytes});
+      const uint32_t kind =
+          party.kind((message ? "message" : summary.kind) + (summary.dtype.empty() ? "" : " ") + summary.dtype);
+      member.summaries.try_emplace(kind, instance.summary);
+      // Each rank counts its own messages.
+      member.instances.push_back(
+          {kind, message ? -1 : instance.sequence, end_ns, instance.duration_ns, instance.bytes});
     }
   }
 
   std::vector<Party> take() { return std::move(parties_); }
 
  private:
-  /// From whom to whom.
-  static std::optional<std::pair<int32_t, int32_t>> message_of(int32_t rank, const std::string& kind,
-                                                               const GroupPattern& group, int32_t peer) {
+  using Message = std::pair<int32_t, int32_t>;  // from whom to whom
+
+  static std::optional<Message> message_of(int32_t rank, const std::string& kind, const GroupPattern& group,
+                                           int32_t peer) {
     const std::optional<int32_t> other = peer_rank(group, peer);
     if (!other || *other == rank) return std::nullopt;
-    if (kind == "send") return std::pair(rank, *other);
-    if (kind == "recv") return std::pair(*other, rank);
+    if (kind == "send") return Message(rank, *other);
+    if (kind == "recv") return Message(*other, rank);
     return std::nullopt;
   }
 
-  Party& party_of(const std::string& key, const GroupPattern& group) {
-    const auto [found, is_new] = index_.try_emplace(key, parties_.size());
+  Party& party_of(const GroupPattern& group, const std::optional<Message>& message) {
+    std::string key = group_key(group);
+    if (message) key += fmt::format("\n{}\n{}", message->first, message->second);
+    const auto [found, is_new] = index_.try_emplace(std::move(key), parties_.size());
     if (is_new) {
       Party& party = parties_.emplace_back();
       party.group = group.name.empty() ? group.desc : group.name;
-      if (group.ranks.empty()) party.size = group.size;
+      party.is_told = message || !group.ranks.empty();
+      party.size = message                ? 2
+                   : !group.ranks.empty() ? group.ranks.size()
+                                          : static_cast<size_t>(std::max(group.size, 0));
     }
     return parties_[found->second];
   }
@@ -113,53 +131,49 @@ class Parties {
   std::map<std::string, size_t> index_;
 };
 
-std::vector<CollectiveEnd> ends_of(const Member& member, size_t most) {
-  std::vector<CollectiveEnd> ends;
-  std::map<uint32_t, size_t> taken;
-  for (const Instance& instance : member.instances) {
-    if (instance.sequence < 0 && ++taken[instance.kind] > most) continue;
-    // Numbers count all kinds of a group.
-    ends.push_back({instance.sequence >= 0 ? 0 : 1 + uint64_t{instance.kind}, instance.sequence, instance.end_ns});
-  }
-  return ends;
-}
-
 /// For each of the reference's instances the same one of the other member; kNone where it has none.
-constexpr uint32_t kNone = std::numeric_limits<uint32_t>::max();
+using Matched = std::vector<uint32_t>;
 
-std::vector<uint32_t> matched_by_sequence(const Member& reference, const Member& other) {
-  std::map<std::pair<uint32_t, int64_t>, uint32_t> places;
-  for (uint32_t i = 0; i < other.instances.size(); ++i) {
-    const Instance& instance = other.instances[i];
-    if (instance.sequence < 0) continue;
-    const auto [place, is_new] = places.try_emplace({instance.kind, instance.sequence}, i);
-    if (!is_new) place->second = kNone;
+struct Numbered {
+  std::pair<int64_t, uint32_t> number;  // sequence and kind
+  uint32_t place = 0;                   // in Member::instances
+  auto operator<=>(const Numbered&) const = default;
+};
+
+/// Those with a number of their own, ascending.
+std::vector<Numbered> numbered(const Member& member) {
+  std::vector<Numbered> all;
+  for (uint32_t i = 0; i < member.instances.size(); ++i) {
+    const Instance& one = member.instances[i];
+    if (one.sequence >= 0) all.push_back({{one.sequence, one.kind}, i});
   }
-  std::vector<uint32_t> matched(reference.instances.size(), kNone);
-  for (size_t i = 0; i < matched.size(); ++i) {
-    const Instance& instance = reference.instances[i];
-    const auto place = places.find({instance.kind, instance.sequence});
-    if (instance.sequence >= 0 && place != places.end()) matched[i] = place->second;
+  std::ranges::sort(all);
+  std::vector<Numbered> once;
+  for (size_t i = 0; i < all.size(); ++i) {
+    const bool is_first = i == 0 || all[i - 1].number != all[i].number;
+    const bool is_last = i + 1 == all.size() || all[i + 1].number != all[i].number;
+    if (is_first && is_last) once.push_back(all[i]);
   }
-  return matched;
+  return once;
 }
 
 /// Finds ends of a kind and size by time.
 class EndIndex {
  public:
   explicit EndIndex(const Member& member) : instances_(member.instances) {
-    for (uint32_t i = 0; i < instances_.size(); ++i) alike_[key(instances_[i])].push_back(i);
+    for (uint32_t i = 0; i < instances_.size(); ++i) alike_[alike(instances_[i])].push_back(i);
   }
 
   /// Of the end nearest to that of `to` on a clock that is ahead by `shift_ns`; kNone: it is further than `most_ns`.
   [[nodiscard]] uint32_t nearest(const Instance& to, int64_t shift_ns, int64_t most_ns) const {
-    const auto alike = alike_.find(key(to));
-    if (alike == alike_.end()) return kNone;
+    const auto found = alike_.find(alike(to));
+    if (found == alike_.end()) return kNone;
+    const std::vector<uint32_t>& places = found->second;
     const int64_t at_ns = saturating_add(to.end_ns, shift_ns);
     const auto end_of = [&](uint32_t i) { return instances_[i].end_ns; };
-    const auto next = std::ranges::lower_bound(alike->second, at_ns, {}, end_of);
+    const auto next = std::ranges::lower_bound(places, at_ns, {}, end_of);
     uint32_t best = kNone;
-    for (auto place = next == alike->second.begin() ? next : next - 1; place != alike->second.end(); ++place) {
+    for (auto place = next == places.begin() ? next : next - 1; place != places.end(); ++place) {
       const int64_t apart_ns =
           std::max(saturating_subtract(end_of(*place), at_ns), saturating_subtract(at_ns, end_of(*place)));
       if (apart_ns <= most_ns) {
@@ -172,75 +186,187 @@ class EndIndex {
   }
 
  private:
-  using Key = std::pair<uint32_t, int64_t>;
-  static Key key(const Instance& instance) { return {instance.kind, instance.bytes}; }
-
   const std::vector<Instance>& instances_;
-  std::map<Key, std::vector<uint32_t>> alike_;
+  std::map<Alike, std::vector<uint32_t>> alike_;
 };
 
-/// The nearest end of its kind and size, if that is near and has no nearer one itself.
-std::vector<uint32_t> matched_by_end(const Member& reference, const Member& other, const ClockAlignment& alignment) {
-  const int64_t most_ns = std::max(kLeastToleranceNs, saturating_multiply(alignment.spread_ns, kOfSpread));
-  const EndIndex references(reference);
-  const EndIndex others(other);
-  std::vector<uint32_t> matched(reference.instances.size(), kNone);
-  for (uint32_t i = 0; i < matched.size(); ++i) {
-    const int64_t back_ns = saturating_subtract(0, alignment.offset_ns);
-    const uint32_t place = others.nearest(reference.instances[i], back_ns, most_ns);
-    if (place == kNone) continue;
-    if (references.nearest(other.instances[place], alignment.offset_ns, most_ns) == i) matched[i] = place;
+/// The rarest kinds that are still frequent enough: few ends of them span much time.
+std::vector<uint32_t> rarest_kinds(const Member& member) {
+  std::map<uint32_t, size_t> counts;
+  for (const Instance& one : member.instances) ++counts[one.kind];
+  std::vector<std::pair<size_t, uint32_t>> kinds;
+  for (const auto& [kind, count] : counts) {
+    if (count >= kLeastAlignedEnds) kinds.emplace_back(count, kind);
   }
-  return matched;
+  std::ranges::sort(kinds);
+  if (kinds.size() > kMostAlignedKinds) kinds.resize(kMostAlignedKinds);
+  std::vector<uint32_t> result;
+  for (const auto& [count, kind] : kinds) result.push_back(kind);
+  return result;
 }
+
+std::vector<CollectiveEnd> ends_of(const Member& member, const std::vector<uint32_t>& kinds) {
+  std::vector<CollectiveEnd> ends;
+  std::map<uint32_t, size_t> taken;
+  for (const Instance& one : member.instances) {
+    const bool counts = std::ranges::find(kinds, one.kind) != kinds.end();
+    if (counts && ++taken[one.kind] <= kMostAlignedEnds) ends.push_back({one.kind, -1, one.end_ns});
+  }
+  return ends;
+}
+
+struct Alignment {
+  AlignedBy by = AlignedBy::kNothing;
+  Matched matched;
+  int64_t spread_ns = 0;
+  std::string why;
+};
+
+/// The member with most instances, and how the others' are found beside its own.
+class Reference {
+ public:
+  explicit Reference(const Member& member)
+      : member_(member),
+        numbers_(numbered(member)),
+        index_(member),
+        kinds_(rarest_kinds(member)),
+        ends_(ends_of(member, kinds_)) {}
+
+  [[nodiscard]] const Member& member() const { return member_; }
+
+  [[nodiscard]] Alignment align(const Member& other) const {
+    Alignment result;
+    result.matched.assign(member_.instances.size(), kNone);
+    if (&other == &member_) {
+      for (uint32_t i = 0; i < result.matched.size(); ++i) result.matched[i] = i;
+    } else if (!by_sequence(other, result)) {
+      by_intervals(other, result);
+    }
+    return result;
+  }
+
+ private:
+  bool by_sequence(const Member& other, Alignment& result) const {
+    std::vector<double> differences_ns;
+    const std::vector<Numbered> others = numbered(other);
+    auto theirs = others.begin();
+    for (const Numbered& own : numbers_) {
+      while (theirs != others.end() && theirs->number < own.number) ++theirs;
+      if (theirs == others.end()) break;
+      if (theirs->number != own.number) continue;
+      result.matched[own.place] = theirs->place;
+      differences_ns.push_back(static_cast<double>(member_.instances[own.place].end_ns) -
+                               static_cast<double>(other.instances[theirs->place].end_ns));
+    }
+    if (differences_ns.empty()) return false;
+    const double offset_ns = median(differences_ns);
+    for (double& difference : differences_ns) difference = std::abs(difference - offset_ns);
+    result.by = AlignedBy::kSequence;
+    result.spread_ns = static_cast<int64_t>(quantile(differences_ns, 0.9));
+    result.why = "joined by their sequence numbers";
+    return true;
+  }
+
+  /// Each with the nearest end of its kind and size, if that is near and has no nearer one itself.
+  void by_intervals(const Member& other, Alignment& result) const {
+    const EndIndex others(other);
+    const ClockAlignment clocks = align_clocks(ends_, ends_of(other, kinds_));
+    result.by = clocks.by;
+    result.why = clocks.why;
+    if (clocks.by == AlignedBy::kNothing) return;
+    result.spread_ns = clocks.spread_ns;
+    const int64_t most_ns = std::max(kLeastToleranceNs, saturating_multiply(clocks.spread_ns, kOfSpread));
+    const int64_t back_ns = saturating_subtract(0, clocks.offset_ns);
+    for (uint32_t i = 0; i < result.matched.size(); ++i) {
+      const uint32_t place = others.nearest(member_.instances[i], back_ns, most_ns);
+      if (place == kNone) continue;
+      if (index_.nearest(other.instances[place], clocks.offset_ns, most_ns) == i) result.matched[i] = place;
+    }
+  }
+
+  const Member& member_;
+  std::vector<Numbered> numbers_;
+  EndIndex index_;
+  std::vector<uint32_t> kinds_;
+  std::vector<CollectiveEnd> ends_;
+};
 
 struct Aligned {
   const Member* member;
-  std::vector<uint32_t> matched;  // by the reference's instance
+  Alignment alignment;
+
+  [[nodiscard]] size_t matches() const {
+    return alignment.matched.size() - static_cast<size_t>(std::ranges::count(alignment.matched, kNone));
+  }
 };
 
 struct Alignments {
   std::vector<Aligned> members;  // the reference among them
   const Member* reference = nullptr;
-  std::vector<int32_t> apart;
   AlignedBy by = AlignedBy::kNothing;
   int64_t spread_ns = 0;
   std::string why;
 };
 
-Alignments align(const Party& party) {
+/// A member that shares few instances, as one whose trace is short, would leave few for the others.
+std::vector<int32_t> leave_out_short_ones(std::vector<Aligned>& members) {
+  std::vector<double> matches;
+  for (const Aligned& one : members) matches.push_back(static_cast<double>(one.matches()));
+  const double least = median(matches) / 2;
+  std::vector<int32_t> left_out;
+  std::erase_if(members, [&](const Aligned& one) {
+    const bool is_short = static_cast<double>(one.matches()) < least;
+    if (is_short) left_out.push_back(one.member->rank);
+    return is_short;
+  });
+  return left_out;
+}
+
+Alignments align_with(const Party& party, const Member& reference) {
   Alignments result;
+  result.reference = &reference;
+  const Reference beside(reference);
+  std::vector<int32_t> apart;
+  std::string why_apart;
   for (const Member& member : party.members) {
-    if (result.reference == nullptr || member.instances.size() > result.reference->instances.size())
-      result.reference = &member;
-  }
-  const Member& reference = *result.reference;
-  const size_t most = party.members.size() > kFewMembers ? kMostEndsOfMany : std::numeric_limits<size_t>::max();
-  const std::vector<CollectiveEnd> reference_ends = ends_of(reference, most);
-  std::string why_not;
-  for (const Member& member : party.members) {
-    Aligned aligned{&member, {}};
-    if (&member == &reference) {
-      for (uint32_t i = 0; i < reference.instances.size(); ++i) aligned.matched.push_back(i);
-    } else {
-      const ClockAlignment alignment = align_clocks(reference_ends, ends_of(member, most));
-      if (alignment.by == AlignedBy::kNothing) {
-        result.apart.push_back(member.rank);
-        why_not = alignment.why;
-        continue;
-      }
-      result.by = alignment.by;
-      if (result.why.empty()) result.why = alignment.why;
-      result.spread_ns = std::max(result.spread_ns, alignment.spread_ns);
-      aligned.matched = alignment.by == AlignedBy::kSequence ? matched_by_sequence(reference, member)
-                                                             : matched_by_end(reference, member, alignment);
+    Alignment alignment = beside.align(member);
+    if (alignment.by == AlignedBy::kNothing && &member != &reference) {
+      apart.push_back(member.rank);
+      why_apart = alignment.why;
+      continue;
     }
-    result.members.push_back(std::move(aligned));
+    result.members.push_back({&member, std::move(alignment)});
   }
-  if (!why_not.empty()) {
-    result.why += fmt::format("{}{} not aligned: {}", result.why.empty() ? "" : "; ", rank_list(result.apart), why_not);
+  const std::vector<int32_t> short_ones = leave_out_short_ones(result.members);
+  for (const Aligned& one : result.members) {
+    result.spread_ns = std::max(result.spread_ns, one.alignment.spread_ns);
+    if (one.alignment.by == AlignedBy::kNothing) continue;
+    if (result.by == AlignedBy::kNothing) result.why = one.alignment.why;
+    result.by = one.alignment.by;
+  }
+  const auto add = [&](const std::string& more) { result.why += (result.why.empty() ? "" : "; ") + more; };
+  if (!apart.empty()) add(fmt::format("{} not aligned: {}", rank_list(apart), why_apart));
+  if (!short_ones.empty()) add(fmt::format("{}: few of its instances are the others'", rank_list(short_ones)));
+  if (party.members.size() < party.size) {
+    add(fmt::format("{} of {} members have instances here", party.members.size(), party.size));
   }
   return result;
+}
+
+/// Beside the member with most instances, or beside the next where more of them can be aligned with that.
+Alignments align(const Party& party) {
+  constexpr size_t kMostTried = 3;
+  std::vector<const Member*> candidates;
+  for (const Member& member : party.members) candidates.push_back(&member);
+  std::ranges::stable_sort(candidates, std::ranges::greater(),
+                           [](const Member* member) { return member->instances.size(); });
+  std::optional<Alignments> best;
+  for (size_t i = 0; i < std::min(kMostTried, candidates.size()); ++i) {
+    Alignments found = align_with(party, *candidates[i]);
+    if (!best || found.members.size() > best->members.size()) best = std::move(found);
+    if (2 * best->members.size() > party.members.size()) break;
+  }
+  return *std::move(best);
 }
 
 /// The median of all but the one at `place`.
@@ -267,15 +393,16 @@ JoinedCollective joined_kind(const Party& party, uint32_t kind, const Alignments
   JoinedCollective result;
   result.kind = party.kinds[kind];
   result.group = party.group;
-  result.apart = alignments.apart;
   result.why = alignments.why;
-  result.window_ms = static_cast<double>(alignments.reference->window_ns) * 1e-6;
   std::vector<const Aligned*> taking_part;
   for (const Aligned& aligned : alignments.members) {
-    const auto summary = aligned.member->summaries.find(kind);
-    if (summary == aligned.member->summaries.end()) continue;
+    const Member& member = *aligned.member;
+    const auto summary = member.summaries.find(kind);
+    if (summary == member.summaries.end()) continue;
+    const auto kept = std::ranges::count(member.instances, kind, &Instance::kind);
     taking_part.push_back(&aligned);
-    result.members.push_back({.rank = aligned.member->rank, .summary = summary->second});
+    result.members.push_back(
+        {.rank = member.rank, .summary = summary->second, .per_ms = member.per_ms * static_cast<double>(kept)});
   }
   std::vector<int64_t> durations_ns(taking_part.size());
   for (size_t i = 0; i < alignments.reference->instances.size(); ++i) {
@@ -283,15 +410,19 @@ JoinedCollective joined_kind(const Party& party, uint32_t kind, const Alignments
     ++result.seen;
     bool all = taking_part.size() >= 2;
     for (size_t m = 0; m < taking_part.size() && all; ++m) {
-      const uint32_t place = taking_part[m]->matched[i];
+      const uint32_t place = taking_part[m]->alignment.matched[i];
       all = place != kNone;
       if (all) durations_ns[m] = taking_part[m]->member->instances[place].duration_ns;
     }
     if (all) add_instance(durations_ns, result);
   }
-  if (result.joined == 0) return result;
+  if (result.joined == 0) {
+    if (alignments.by != AlignedBy::kNothing) result.why = "no instance was found on all members";
+    return result;
+  }
   const auto count = static_cast<double>(result.joined);
   result.by = alignments.by;
+  result.whole = taking_part.size() == std::max(party.size, party.members.size());
   result.error_us = static_cast<double>(alignments.spread_ns) * 1e-3;
   result.last_us /= count;
   for (JoinedMember& member : result.members) {
@@ -312,9 +443,7 @@ std::vector<JoinedCollective> join_collectives(std::span<const RankPattern> patt
   for (const RankPattern* pattern : by_rank) parties.add(*pattern);
   std::vector<JoinedCollective> result;
   for (Party& party : parties.take()) {
-    if (party.members.size() < 2) continue;
-    const bool is_known = party.size < 0 || party.members.size() <= static_cast<size_t>(party.size);
-    if (!is_known) continue;
+    if (party.members.size() < 2 || !party.is_one_group()) continue;
     for (Member& member : party.members) std::ranges::stable_sort(member.instances, {}, &Instance::end_ns);
     const Alignments alignments = align(party);
     for (uint32_t kind = 0; kind < party.kinds.size(); ++kind) {

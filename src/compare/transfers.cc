@@ -138,9 +138,9 @@ double transfers_beyond_shortest(const std::vector<Transfer>& transfers, const J
 std::vector<double> exposed_transfers(const Job& job, const std::vector<JoinedCollective>& joined) {
   std::map<std::pair<int32_t, uint32_t>, double> moving;  // by rank and summary: part of an instance, not waiting
   for (const JoinedCollective& one : joined) {
-    if (one.joined == 0) continue;
+    if (!one.is_telling()) continue;
     for (const JoinedMember& member : one.members) {
-      const double part = one.last_us / std::max(one.last_us + member.wait_us, 1e-3);
+      const double part = member.wait_us > one.error_us ? one.last_us / (one.last_us + member.wait_us) : 1;
       const auto [entry, is_new] = moving.try_emplace({member.rank, member.summary}, part);
       if (!is_new) entry->second = std::max(entry->second, part);
     }
@@ -148,13 +148,16 @@ std::vector<double> exposed_transfers(const Job& job, const std::vector<JoinedCo
   std::vector<double> shares;
   shares.reserve(job.ranks.size());
   for (const RankFacts& rank : job.ranks) {
-    double share = rank.share[static_cast<size_t>(TimeClass::kCommunication)];
+    const double communication = rank.share[static_cast<size_t>(TimeClass::kCommunication)];
+    double waiting = 0;
+    double most_moving = 0;  // what one waits another may use, if they run at once
     for (const CollectiveUse& use : job.collectives_of(rank)) {
       const auto part = moving.find({rank.rank, use.summary});
-      if (part == moving.end()) continue;
-      share -= std::max(0.0, static_cast<double>(use.exposed) - static_cast<double>(use.total) * part->second);
+      const double moves = use.total * (part == moving.end() ? 1 : part->second);
+      waiting += std::max(0.0, use.exposed - moves);
+      most_moving = std::max(most_moving, moves);
     }
-    shares.push_back(std::max(0.0, share));
+    shares.push_back(std::clamp(communication - waiting, std::min(most_moving, communication), communication));
   }
   return shares;
 }

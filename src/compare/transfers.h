@@ -44,7 +44,7 @@ std::optional<double> transfer_ratio(const std::vector<Transfer>& transfers, con
 double transfers_beyond_shortest(const std::vector<Transfer>& transfers, const Job& job);
 
 /// By rank: share of the window in communication that nothing hides and that is not waiting for members who come
-/// later, as far as the instances tell that were joined.
+/// later, as far as the instances tell that were joined. Never less than any one kind of collective moves data for.
 std::vector<double> exposed_transfers(const Job& job, const std::vector<JoinedCollective>& joined);
 
 /// The pair of hosts between which transfers take longest.

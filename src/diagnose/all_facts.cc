@@ -127,7 +127,7 @@ const std::vector<KnownFact>& all_facts() {
       {"function.calls_ratio", "ratio", "", "calls of the function relative to peers"},
       {"function.longest_ms", "ms", "", "longest call of the function"},
       {"function.user_share", "share", "", "share of the step in the job's own Python, waits taken out"},
-      {"transfer.share", "share", "", "share of the step in communication that nothing hides, without waiting for late members"},
+      {"transfer.share", "share", "", "share of the step in communication that nothing hides, without waiting for late members where instances were joined (up to 2,048 ranks)"},
       {"transfer.ratio", "ratio", "", "transfer time of collectives relative to like groups without the subject"},
       {"transfer.inter_host_ratio", "ratio", "", "the same, of groups that span hosts"},
       {"transfer.intra_host_ratio", "ratio", "", "the same, of groups within a host"},

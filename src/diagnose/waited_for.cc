@@ -20,9 +20,9 @@ struct Late {
 std::map<int32_t, Late> late_by_rank(const std::vector<JoinedCollective>& joined, double step_ms) {
   std::map<int32_t, Late> late;
   for (const JoinedCollective& one : joined) {
-    if (one.joined == 0 || one.window_ms <= 0) continue;
-    const double ms_per_us = 1e-3 * static_cast<double>(one.seen) * step_ms / one.window_ms;
+    if (!one.is_telling() || !one.whole) continue;
     for (const JoinedMember& member : one.members) {
+      const double ms_per_us = 1e-3 * member.per_ms * step_ms;
       Late& sum = late[member.rank];
       sum.ms_per_step += member.late_us * ms_per_us;
       sum.error_ms_per_step += one.error_us * ms_per_us;

@@ -467,8 +467,12 @@ class Decoder {
       if (!is_whole() && tells_nothing(row)) continue;
       FunctionPattern& function = pattern_.functions.emplace_back();
       FunctionDetails found = read_function(row, function);
+      if (!is_whole() && is_negligible(function)) {
+        if (function.kind != FunctionKind::kCompute) pattern_.functions.pop_back();
+        continue;
+      }
       found.function = pattern_.functions.size() - 1;
-      if (is_whole() || !is_negligible(function)) details.push_back(found);
+      details.push_back(found);
     }
     const int64_t least = is_whole() ? 0 : least_weight();
     for (const FunctionDetails& one : details) {
@@ -484,19 +488,23 @@ class Decoder {
     uint64_t total_ns = 0;
     uint64_t exposed_ns = 0;
     int64_t child_ns = 0;
+    bool has_total = false;  // else its fields are in another order, or it took no time
     WireReader in(message);
     while (in.next() && in.field() <= kLastOfWeight) {
       switch (in.field()) {
         case 2: kind = in.varint(); break;
-        case 5: total_ns = in.varint(); break;
+        case 5:
+          total_ns = in.varint();
+          has_total = true;
+          break;
         case 6: child_ns = in.zigzag(); break;
         case 7: exposed_ns = in.varint(); break;
         default: break;
       }
     }
-    if (in.damaged() || kind == static_cast<uint64_t>(FunctionKind::kCompute)) return false;
+    if (in.damaged() || !has_total || kind == static_cast<uint64_t>(FunctionKind::kCompute)) return false;
     const double self_ns = static_cast<double>(total_ns) - static_cast<double>(child_ns);
-    return is_negligible(std::max(static_cast<double>(exposed_ns), self_ns));
+    return self_ns >= 0 && is_negligible(std::max(static_cast<double>(exposed_ns), self_ns));
   }
 
   static int64_t weight_of(const FunctionPattern& function) { return std::max(function.exposed_ns, function.self_ns); }

@@ -112,8 +112,9 @@ CollectiveJoin join_of(const std::set<const JoinedCollective*>& of_row, double c
     join.instances += one->joined;
     transfer_us += one->last_us * static_cast<double>(one->joined);
     join.error_us = std::max(join.error_us, one->error_us);
+    join.whole = join.whole && one->whole;
+    if (join.why.empty() || join.by == AlignedBy::kNothing) join.why = one->why;
     if (join.by == AlignedBy::kNothing) join.by = one->by;
-    if (join.why.empty() || one->why < join.why) join.why = one->why;
   }
   if (join.instances > 0) {
     join.transfer_ms_per_step = 1e-3 * transfer_us / static_cast<double>(join.instances) * count_per_step;

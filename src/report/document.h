@@ -160,6 +160,7 @@ struct CollectiveOnRank {
 /// What joining the instances of a row's collectives over their members told; by kNothing: they were not joined.
 struct CollectiveJoin {
   AlignedBy by = AlignedBy::kNothing;
+  bool whole = true;     ///< all members were joined
   size_t instances = 0;  ///< that were joined, of …
   size_t of = 0;
   double transfer_ms_per_step = 0;  ///< while all members were there

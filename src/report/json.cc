@@ -193,10 +193,13 @@ void add_collective(JsonWriter& out, const CollectiveRow& row) {
   out.member("exposed_ms_per_step", ms(row.exposed_ms_per_step));
   out.member("gigabytes_per_s", number_or_null(row.gigabytes_per_s, figure));
   out.member("joined", [&] {
+    const bool any = row.joined.by != AlignedBy::kNothing;
     out.member("by", aligned_by_name(row.joined.by));
+    out.member("whole", any && row.joined.whole);
     out.member("instances", row.joined.instances);
     out.member("of", row.joined.of);
-    out.member("transfer_ms_per_step", ms(row.joined.transfer_ms_per_step));
+    out.member("transfer_ms_per_step",
+               any ? std::optional(ms(row.joined.transfer_ms_per_step)) : std::optional<double>());
     out.member("error_us", us(row.joined.error_us));
     out.member("why", row.joined.why);
   });

@@ -192,7 +192,7 @@ std::string group_text(const CollectiveRow& row, const TextStyle& style) {
 
 /// The member that came latest to what was joined, where that is more than its error.
 std::string waited_for(const CollectiveRow& row) {
-  if (row.joined.by == AlignedBy::kNothing) return "?";
+  if (row.joined.by == AlignedBy::kNothing || !row.joined.whole) return "?";
   const auto late_of = [](const CollectiveOnRank& rank) { return rank.late_ms_per_step.value_or(0); };
   const auto latest = std::ranges::max_element(row.ranks, {}, late_of);
   const double error_ms = 1e-3 * row.joined.error_us * row.count_per_step;

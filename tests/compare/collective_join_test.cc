@@ -82,25 +82,28 @@ TEST(JoinCollectives, TheLastToComeIsTheOneThatOthersWaitFor) {
     EXPECT_EQ(one.kind, "all_reduce float");
     EXPECT_EQ(one.joined, 60u);
     EXPECT_EQ(one.seen, 60u);
+    EXPECT_TRUE(one.whole);
+    EXPECT_TRUE(one.is_telling());
     EXPECT_NEAR(one.last_us, 5'000, 1e-6);
     ASSERT_THAT(one.members, SizeIs(4));
     for (const JoinedMember& member : one.members) {
       EXPECT_NEAR(member.late_us, member.rank == 2 ? 30'000 : 0, 1e-6) << member.rank;
       EXPECT_NEAR(member.wait_us, member.rank == 2 ? 0 : 30'000, 1e-6) << member.rank;
     }
-    EXPECT_THAT(one.apart, IsEmpty());
+    EXPECT_NEAR(one.members[0].per_ms, 60 / 5'000.0, 1e-9);
   }
 }
 
 TEST(JoinCollectives, NoClockIsCompared) {
   const Shape near{.late_ns = {0, 20 * kMs, 0, 7 * kMs}};
   Shape far = near;
-  far.clock_ns = {0, 3'600'000 * kMs, -40 * kMs, 17 * kMs};
+  far.clock_ns = {0, 600 * kMs, -400 * kMs, 17 * kMs};
   const auto a = join_collectives(job(near));
   const auto b = join_collectives(job(far));
   ASSERT_THAT(a, SizeIs(1));
   ASSERT_THAT(b, SizeIs(1));
-  EXPECT_EQ(a.front().joined, b.front().joined);
+  ASSERT_EQ(a.front().joined, b.front().joined);
+  ASSERT_THAT(b.front().members, SizeIs(4));
   for (size_t i = 0; i < 4; ++i) {
     EXPECT_THAT(b.front().members[i].late_us, DoubleNear(a.front().members[i].late_us, 1e-6));
     EXPECT_THAT(b.front().members[i].wait_us, DoubleNear(a.front().members[i].wait_us, 1e-6));
@@ -120,7 +123,7 @@ TEST(JoinCollectives, TooFewToAlignAreNotJoined) {
   ASSERT_THAT(joined, SizeIs(1));
   EXPECT_EQ(joined.front().by, AlignedBy::kNothing);
   EXPECT_EQ(joined.front().joined, 0u);
-  EXPECT_EQ(joined.front().apart, (std::vector<int32_t>{1, 2, 3}));
+  EXPECT_FALSE(joined.front().is_telling());
   EXPECT_THAT(joined.front().why, HasSubstr("ranks 1-3 not aligned"));
 }
 
@@ -129,6 +132,58 @@ TEST(JoinCollectives, ARootWaitsForNobody) { EXPECT_THAT(join_collectives(job({.
 TEST(JoinCollectives, MoreRanksThanAGroupHasAreSeveralGroups) {
   EXPECT_THAT(join_collectives(job({.told_members = {}, .told_size = 2})), IsEmpty());
   EXPECT_THAT(join_collectives(job({.told_members = {}, .told_size = 4})), SizeIs(1));
+  EXPECT_THAT(join_collectives(job({.told_members = {}, .told_size = -1})), IsEmpty());
+}
+
+TEST(JoinCollectives, MembersThatAreMissingAreTold) {
+  const auto joined = join_collectives(job({.ranks = 2, .late_ns = {9 * kMs}}));
+  ASSERT_THAT(joined, SizeIs(1));
+  EXPECT_EQ(joined.front().joined, 60u);
+  EXPECT_FALSE(joined.front().whole);
+  EXPECT_THAT(joined.front().why, HasSubstr("2 of 4 members"));
+}
+
+TEST(JoinCollectives, AShortTraceTakesNothingFromTheOthers) {
+  const auto joined = join_collectives(job({.late_ns = {0, 12 * kMs}, .cut = {0, 0, 0, 55}, .numbered = true}));
+  ASSERT_THAT(joined, SizeIs(1));
+  EXPECT_EQ(joined.front().joined, 60u);
+  EXPECT_THAT(joined.front().members, SizeIs(3));
+  EXPECT_FALSE(joined.front().whole);
+  EXPECT_NEAR(joined.front().members[1].late_us, 12'000, 1e-6);
+  EXPECT_THAT(joined.front().why, HasSubstr("rank 3: few of its instances"));
+}
+
+TEST(JoinCollectives, WhatTheWindowCutIsNoLateArrival) {
+  std::vector<RankPattern> patterns = job({.numbered = true});
+  CollectiveInstance& first = patterns[2].instances.front();
+  first.duration_ns = 1 * kMs;
+  first.start_ns = 0;
+  patterns[1].window_ns = patterns[1].instances.back().start_ns + kMs;
+  patterns[1].instances.back().duration_ns = kMs;
+  const auto joined = join_collectives(patterns);
+  ASSERT_THAT(joined, SizeIs(1));
+  EXPECT_EQ(joined.front().joined, 58u);
+  for (const JoinedMember& member : joined.front().members) EXPECT_NEAR(member.late_us, 0, 1e-6) << member.rank;
+}
+
+TEST(JoinCollectives, ASampleStandsForAll) {
+  std::vector<RankPattern> patterns = job({.late_ns = {8 * kMs}, .numbered = true});
+  for (RankPattern& pattern : patterns) {
+    pattern.instances_seen = pattern.instances.size();
+    std::erase_if(pattern.instances, [](const CollectiveInstance& one) { return one.sequence % 4 != 0; });
+  }
+  const auto joined = join_collectives(patterns);
+  ASSERT_THAT(joined, SizeIs(1));
+  EXPECT_EQ(joined.front().joined, 15u);
+  EXPECT_NEAR(joined.front().members[0].per_ms, 60 / 5'000.0, 1e-9);
+}
+
+TEST(JoinCollectives, ANumberThatCameTwiceIsOfNoUse) {
+  std::vector<RankPattern> patterns = job({.numbered = true});
+  patterns[3].instances[7].sequence = patterns[3].instances[6].sequence;
+  const auto joined = join_collectives(patterns);
+  ASSERT_THAT(joined, SizeIs(1));
+  EXPECT_EQ(joined.front().joined, 58u);
 }
 
 TEST(JoinCollectives, MessagesAreJoinedByPair) {
@@ -141,7 +196,7 @@ TEST(JoinCollectives, MessagesAreJoinedByPair) {
   }
   const auto joined = join_collectives(patterns);
   ASSERT_THAT(joined, SizeIs(2));
-  EXPECT_EQ(joined[0].kind, "message");
+  EXPECT_EQ(joined[0].kind, "message float");
   EXPECT_EQ(joined[0].members[0].rank, 0);
   EXPECT_NEAR(joined[0].members[0].late_us, 25'000, 1e-6);
   EXPECT_NEAR(joined[0].members[1].wait_us, 25'000, 1e-6);

@@ -58,6 +58,54 @@ TEST(Transfers, RatioIsToLikeGroupsWithoutTheSubject) {
   EXPECT_FALSE(transfer_ratio(all, job, Subject({0, 2, 4, 6}, 8), Span::kUnknown).has_value());
 }
 
+/// Rank 0 comes last to the only collective of two ranks, of which each hides nothing.
+struct Waiting {
+  Waiting() {
+    add_group(job, {0, 1}, add_word(job, "all_reduce"), 100);
+    job.collectives[0].total = job.collectives[0].exposed = 0.1F;
+    job.collectives[1].total = job.collectives[1].exposed = 0.5F;
+    for (uint32_t rank = 0; rank < 2; ++rank) {
+      job.ranks[rank].share[static_cast<size_t>(TimeClass::kCommunication)] = job.collectives[rank].exposed;
+    }
+    one.by = AlignedBy::kSequence;
+    one.joined = one.seen = 20;
+    one.last_us = 100;
+    one.members = {{.rank = 0}, {.rank = 1, .wait_us = 400}};
+  }
+  Job job = bare_job(2);
+  JoinedCollective one;
+};
+
+TEST(ExposedTransfers, WaitingForALateMemberIsNone) {
+  const Waiting waiting;
+  EXPECT_THAT(exposed_transfers(waiting.job, {waiting.one}),
+              ElementsAre(testing::DoubleNear(0.1, 1e-6), testing::DoubleNear(0.1, 1e-6)));
+  EXPECT_THAT(exposed_transfers(waiting.job, {}),
+              ElementsAre(testing::DoubleNear(0.1, 1e-6), testing::DoubleNear(0.5, 1e-6)));
+}
+
+TEST(ExposedTransfers, AFewInstancesOrWaitsWithinTheErrorTellNothing) {
+  Waiting few;
+  few.one.joined = 7;
+  EXPECT_NEAR(exposed_transfers(few.job, {few.one})[1], 0.5, 1e-6);
+  Waiting unsure;
+  unsure.one.error_us = 500;
+  EXPECT_NEAR(exposed_transfers(unsure.job, {unsure.one})[1], 0.5, 1e-6);
+}
+
+TEST(ExposedTransfers, WhatMovesBesideAWaitCounts) {
+  Waiting waiting;
+  add_group(waiting.job, {1}, add_word(waiting.job, "all_gather"), 100);  // all hidden behind the other's wait
+  for (CollectiveUse& use : waiting.job.collectives) {
+    if (waiting.job.words[use.kind] == "all_gather") {
+      use.summary = 1;
+      use.total = 0.45F;
+      use.exposed = 0;
+    }
+  }
+  EXPECT_NEAR(exposed_transfers(waiting.job, {waiting.one})[1], 0.45, 1e-6);
+}
+
 TEST(Transfers, EvenlyShortOnesWouldSaveWhatTheSlowestGroupTakesMore) {
   Job job = pairs(400);
   for (CollectiveUse& use : job.collectives) {

@@ -100,6 +100,8 @@ export interface CollectiveRank {
 }
 export interface CollectiveJoin {
   readonly by: string;
+  /** All members were joined; else another may have come later still. */
+  readonly whole: boolean;
   readonly instances: Maybe;
   readonly of: Maybe;
   readonly transferMs: Maybe;
@@ -346,6 +348,7 @@ function readJoin(source: Fields): CollectiveJoin | null {
   if (by === "" || by === "nothing") return null;
   return {
     by,
+    whole: source.whole === true,
     instances: number(source.instances),
     of: number(source.of),
     transferMs: number(source.transfer_ms_per_step),

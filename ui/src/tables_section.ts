@@ -52,12 +52,13 @@ export function functionsSection(doc: EroicaDocument): HTMLElement | null {
 
 function latest(row: Collective): CollectiveRank | null {
   const errorMs = ((row.joined?.errorUs ?? 0) * (row.countPerStep ?? 0)) / 1000;
+  if (!row.joined?.whole) return null;
   const late = row.ranks.filter(({ lateMs }) => lateMs !== null && lateMs > errorMs);
   return late.length === 0 ? null : late.reduce((a, b) => ((b.lateMs ?? 0) > (a.lateMs ?? 0) ? b : a));
 }
 
 function waitedFor(row: Collective): string {
-  if (row.joined === null) return MISSING;
+  if (row.joined === null || !row.joined.whole) return MISSING;
   const late = latest(row);
   return late === null ? "nobody" : `rank ${late.rank}, ${fixed(late.lateMs)} ms`;
 }
