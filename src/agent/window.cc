@@ -19,6 +19,7 @@ constexpr int64_t kFirstWordNs = 30 * kSecondNs;     // from the window's end un
 constexpr int64_t kQuietNs = 15 * kSecondNs;         // a file that does not grow
 constexpr int64_t kMostWritingNs = 180 * kSecondNs;  // whatever it does
 constexpr int64_t kBehindOthersNs = 20 * kSecondNs;  // once most ranks are there
+constexpr int64_t kMostSlewedNs = 2 * kSecondNs;     // what a clock goes back without being set
 
 }  // namespace
 
@@ -84,6 +85,12 @@ void Window::gone(int32_t rank) {
 }
 
 void Window::tick(int64_t now_unix_ns) {
+  clock_was_set_back_ = clock_was_set_back_ || now_unix_ns < latest_unix_ns_ - kMostSlewedNs;
+  latest_unix_ns_ = std::max(latest_unix_ns_, now_unix_ns);
+  if (clock_was_set_back_) {
+    for (const auto& [rank, state] : ranks_) failed(rank, "the host's clock was set back while the window was taken");
+    return;
+  }
   if (2 * written_count() > ranks_.size()) {
     if (most_written_unix_ns_ == 0) most_written_unix_ns_ = now_unix_ns;
   }

@@ -57,8 +57,10 @@ class Window {
   void written(int32_t rank, std::string path, uint64_t bytes);
   void failed(int32_t rank, std::string why);
   void gone(int32_t rank);
-  /// Time passes: ranks whose deadline is over become late.
+  /// Time passes: ranks whose deadline is over become late. Where somebody set the clock back none of the times means
+  /// what it did, and nobody is waited for any longer.
   void tick(int64_t now_unix_ns);
+  [[nodiscard]] bool clock_was_set_back() const { return clock_was_set_back_; }
 
   [[nodiscard]] WindowPhase phase(int64_t now_unix_ns) const;
   [[nodiscard]] bool done() const;
@@ -72,6 +74,8 @@ class Window {
   WindowPlan plan_;
   std::map<int32_t, RankState> ranks_;
   int64_t most_written_unix_ns_ = 0;  // since when most ranks are there
+  int64_t latest_unix_ns_ = 0;        // that it was told
+  bool clock_was_set_back_ = false;
 };
 
 }  // namespace eroica

@@ -308,6 +308,7 @@ std::optional<WindowTaken> WindowRunner::tick(const RankTable& ranks, int64_t no
     look_for_files(now_unix_ns);
   }
   window_->tick(now_unix_ns);
+  if (window_->clock_was_set_back()) stack_sampler_.reset();  // it goes by the same clock
   if (!window_->done()) return std::nullopt;
   if (!nccl_reader_) {
     nccl_reader_ =

@@ -68,6 +68,24 @@ TEST(Window, AFileThatGrowsIsWaitedForWithinReason) {
   EXPECT_TRUE(window.done());
 }
 
+TEST(Window, NobodyIsWaitedForOnceTheClockWasSetBack) {
+  constexpr int64_t kHour = 3600 * kSecond;
+  Window window = window_of({0, 1, 2});
+  window.armed(0);
+  window.armed(1);
+  window.tick(kBegin + 3 * kSecond);
+  window.written(1, "/b", 5);
+  window.tick(kBegin + 2 * kSecond);  // slewed
+  EXPECT_FALSE(window.clock_was_set_back());
+  EXPECT_FALSE(window.done());
+  window.tick(kBegin + 4 * kSecond - kHour);
+  EXPECT_TRUE(window.clock_was_set_back());
+  EXPECT_TRUE(window.done());
+  EXPECT_EQ(window.ranks().at(0).phase, RankPhase::kFailed);
+  EXPECT_THAT(window.ranks().at(0).why, ::testing::HasSubstr("clock was set back"));
+  EXPECT_EQ(window.ranks().at(1).phase, RankPhase::kWritten);
+}
+
 TEST(Window, RanksThatEndOrCannotHoldNobodyUp) {
   Window window = window_of({0, 1, 2});
   window.gone(0);
