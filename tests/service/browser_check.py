@@ -10,6 +10,7 @@ the console, scroll sideways or be asked of another server. Screenshots go to --
 
 import argparse
 import functools
+import re
 import subprocess
 import sys
 import tempfile
@@ -133,6 +134,10 @@ def check_jobs(browser, server, say):
     page.evaluate("scrollTo(0, 0)")
     page.enter()
     page.until("location.hash === '#/jobs//vision-9' && document.querySelector('h1')?.textContent.startsWith('vision-9')", "Enter opens a job")
+    page.evaluate("document.querySelector('.headline a').focus()")
+    say("vision-9", "gpu-a", status("vision-9", "slow", 90_500, 888.0, 16, 64))
+    page.until("document.querySelector('.headline').innerText.includes('888 ms')", "news of the job that is shown")
+    expect("the focus stays in the head", page.evaluate("document.activeElement === document.querySelector('.headline a')"))
     expect("asked for nothing twice", sum(url.endswith("/events") for url in page.requests()) == 1)
     check_clean(page, server)
     page.close()
@@ -185,8 +190,9 @@ def check_incident(browser, server):
     title = samples()["diagnosed"]["diagnoses"][0]["title"]
     expect("the answer comes first", page.evaluate("document.querySelector('h1').textContent").startswith("llama-7b is slow since step 1250: "))
     text = page.evaluate("document.querySelector('main').innerText")
-    for part in (title, "Peers’ median", "Ruled out by", "Do next:", "lost a step", "sure, ", "new image with torch 2.9", "before the onset", "Began 2 min ago"):
+    for part in (title, "Peers’ median", "Ruled out by", "Do next:", "lost a step", "sure, ", "new image with torch 2.9", "before the onset"):
         expect(f"the incident's page says “{part}”", part in text)
+    expect("it says when it began", re.search(r"Began [2-9] min ago", text))
     expect("only addresses of the web are links", page.evaluate("[...document.querySelectorAll('#changes a')].map((link) => link.href).join()") ==
            "https://tickets.example/81")
     page.click("[...document.querySelectorAll('#feedback button')].find((each) => each.textContent === 'Right')")
@@ -210,6 +216,14 @@ def check_incident(browser, server):
     page.evaluate("history.back()")
     page.until("location.hash === '#/incidents/1' && !document.querySelector('dialog[open]')", "a drawer does not outlast its view")
     check_clean(page, server)
+    page.close()
+    page = browser.page(*LAPTOP)
+    page.call("Network.setBlockedURLs", urls=["*/api/v1/diagnoses/*"])
+    go(page, server, "#/incidents/1")
+    page.until("document.querySelectorAll('#evidence .card').length === 2", "claims without their documents")
+    expect("what the incident keeps of a claim", title in page.evaluate("document.querySelector('#evidence').innerText"))
+    expect("and no more", "Peers’ median" not in page.evaluate("document.querySelector('#evidence').innerText"))
+    expect("which is no reason to complain", page.evaluate("document.querySelector('.notice').hidden"))
     page.close()
 
 

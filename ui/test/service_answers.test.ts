@@ -1,5 +1,5 @@
 import assert from "node:assert/strict";
-import { test } from "node:test";
+import { mock, test } from "node:test";
 import { readDiagnoses, readIncident, readIncidents, readJobs, readJobWithHosts, readReport } from "../src/service/answers.ts";
 import { get, Problem, problemOf } from "../src/service/client.ts";
 import { Loader } from "../src/service/loader.ts";
@@ -75,8 +75,9 @@ test("a token can be sent in a header", () => {
   for (const odd of ["", "a b", "a\n", "\u00e9", "\u2026", "\u0000"]) assert.ok(!isToken(odd), JSON.stringify(odd));
 });
 
-/** Browsers have it; node from 20.3 on. */
-const skip = !("any" in AbortSignal);
+/** Browsers have AbortSignal.any, node from 20.3 on; from 20.16 on it also lets time pass as the tests here want. */
+const [major, minor] = process.versions.node.split(".").map(Number) as [number, number];
+const skip = major < 20 || (major === 20 && minor < 16);
 
 /** Answers instead of a server. */
 function serve(answer: () => Response | Promise<Response>): void {
@@ -122,6 +123,62 @@ test("the stream tells how it stands", { skip }, async () => {
   await follow((news) => heard.push(news), tell, end.signal);
   assert.deepEqual(heard, [{ name: "job", data: { job: "a" } }]);
   assert.deepEqual(told, ["live", "ended", 401]);
+});
+
+/** Its types are of an older node. */
+const stopClock = (): void => mock.timers.enable({ apis: ["setTimeout"] } as never);
+/** Lets what waits for nothing but other code happen. */
+const settle = (): Promise<void> => new Promise((done) => setImmediate(done));
+/** Time passes. */
+async function pass(seconds: number): Promise<void> {
+  await settle();
+  mock.timers.tick(1000 * seconds);
+  await settle();
+}
+
+test("patience counts from the last piece that came", { skip }, async () => {
+  stopClock();
+  try {
+    let to: ReadableStreamDefaultController<Uint8Array>;
+    globalThis.fetch = async (_, init) => new Response(new ReadableStream({ start(controller) {
+      to = controller;
+      init!.signal!.addEventListener("abort", () => { try { controller.error(init!.signal!.reason); } catch { /* it had ended */ } });
+    } }));
+    const slow = get("/x");
+    for (const piece of ["{", '"a"', ":", "1", "}"]) {
+      await pass(15);
+      to!.enqueue(new TextEncoder().encode(piece));
+    }
+    await settle();
+    to!.close();
+    assert.deepEqual(await slow, { a: 1 });
+    const stuck = assert.rejects(get("/x"), { status: 0, message: "The server does not answer" });
+    await pass(21);
+    await stuck;
+  } finally {
+    mock.timers.reset();
+  }
+});
+
+test("a stream that ends at once is opened ever less often", { skip }, async () => {
+  stopClock();
+  try {
+    let opened = 0;
+    serve(() => { opened += 1; return new Response(": eroica\n\n"); });
+    const end = new AbortController();
+    const done = follow(() => {}, () => {}, end.signal);
+    const counts: number[] = [];
+    for (let second = 0; second < 16; ++second) {
+      for (let i = 0; i < 5; ++i) await settle();
+      counts.push(opened);
+      mock.timers.tick(1000);
+    }
+    assert.deepEqual(counts, [1, 2, 2, 3, 3, 3, 3, 4, 4, 4, 4, 4, 4, 4, 4, 5]);
+    end.abort();
+    await done;
+  } finally {
+    mock.timers.reset();
+  }
 });
 
 test("loads do not stack", async () => {
