@@ -116,6 +116,10 @@ std::optional<int> refuse_output(const AnalyzeOptions& options, const InputOptio
                                  Log& log) {
   if (is_stdout(options.output)) return std::nullopt;
   if (!spares_inputs(options.output, inputs, input, log)) return kExitUsage;
+  if (const std::string rules = same_file_among(options.output, files_of_rules(options.rules)); !rules.empty()) {
+    log.error(fmt::format("{} holds rules; give another name for the output", rules));
+    return kExitUsage;
+  }
   if (const Status writable = check_writable(options.output); !writable) {
     log.error(writable.error().message);
     return kExitNoOutput;

@@ -50,6 +50,15 @@ Result<RuleSet> read_rules(const std::vector<std::string>& paths) {
   return set;
 }
 
+std::vector<std::string> files_of_rules(const std::vector<std::string>& paths) {
+  std::vector<std::string> all;
+  for (const std::string& path : paths) {
+    const Result<std::vector<std::string>> files = rule_files(path);
+    if (files) all.insert(all.end(), files->begin(), files->end());
+  }
+  return all;
+}
+
 Result<RuleSet> load_rules(const std::vector<std::string>& extra_dirs) {
   Result<RuleSet> extra = read_rules(extra_dirs);
   if (!extra) return extra.error();

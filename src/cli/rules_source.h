@@ -13,6 +13,9 @@ namespace eroica {
 /// cannot be read or a folder without rules.
 Result<RuleSet> read_rules(const std::vector<std::string>& paths);
 
+/// The files that read_rules() reads of these; nothing of those that it cannot read.
+std::vector<std::string> files_of_rules(const std::vector<std::string>& paths);
+
 /// The standard rules, with those of the folders (or files) added to them or in their place.
 Result<RuleSet> load_rules(const std::vector<std::string>& extra_dirs);
 

@@ -41,7 +41,7 @@ Alike alike(const Instance& instance) { return {instance.kind, instance.bytes}; 
 /// A member with its instances, by end.
 struct Member {
   int32_t rank = -1;
-  double per_ms = 0;  // of its window: what one of the instances that were kept stands for
+  const RankPattern* pattern = nullptr;
   std::vector<Instance> instances;
   std::map<uint32_t, uint32_t> summaries;  // by kind
 };
@@ -63,10 +63,7 @@ struct Party {
 
   Member& member(const RankPattern& pattern) {
     if (members.empty() || members.back().rank != pattern.rank) {
-      const auto kept = static_cast<double>(pattern.instances.size());
-      const double all = std::max(kept, static_cast<double>(pattern.instances_seen));
-      const double window_ms = std::max(static_cast<double>(pattern.window_ns) * 1e-6, 1e-6);
-      members.push_back({.rank = pattern.rank, .per_ms = all / kept / window_ms});
+      members.push_back({.rank = pattern.rank, .pattern = &pattern});
     }
     return members.back();
   }
@@ -201,6 +198,7 @@ std::vector<uint32_t> rarest_kinds(const Member& member) {
   std::ranges::sort(kinds);
   if (kinds.size() > kMostAlignedKinds) kinds.resize(kMostAlignedKinds);
   std::vector<uint32_t> result;
+  result.reserve(kinds.size());
   for (const auto& [count, kind] : kinds) result.push_back(kind);
   return result;
 }
@@ -311,6 +309,7 @@ struct Alignments {
 /// A member that shares few instances, as one whose trace is short, would leave few for the others.
 std::vector<int32_t> leave_out_short_ones(std::vector<Aligned>& members) {
   std::vector<double> matches;
+  matches.reserve(members.size());
   for (const Aligned& one : members) matches.push_back(static_cast<double>(one.matches()));
   const double least = median(matches) / 2;
   std::vector<int32_t> left_out;
@@ -357,6 +356,7 @@ Alignments align_with(const Party& party, const Member& reference) {
 Alignments align(const Party& party) {
   constexpr size_t kMostTried = 3;
   std::vector<const Member*> candidates;
+  candidates.reserve(party.members.size());
   for (const Member& member : party.members) candidates.push_back(&member);
   std::ranges::stable_sort(candidates, std::ranges::greater(),
                            [](const Member* member) { return member->instances.size(); });
@@ -367,6 +367,35 @@ Alignments align(const Party& party) {
     if (2 * best->members.size() > party.members.size()) break;
   }
   return *std::move(best);
+}
+
+bool is_in(const StepPattern& step, int64_t at_ns) {
+  return step.complete && !step.irregular && step.start_ns <= at_ns && at_ns - step.start_ns < step.duration_ns;
+}
+
+/// Instances of a kind a complete step, those that run at once counted once in proportion.
+double instances_per_step(const Member& member, uint32_t kind, uint32_t in_summary) {
+  const RankPattern& pattern = *member.pattern;
+  const auto is_counted = [](const StepPattern& step) { return step.complete && !step.irregular; };
+  const auto steps = std::ranges::count_if(pattern.steps, is_counted);
+  double count = 0;
+  for (const Instance& one : member.instances) {
+    if (one.kind != kind) continue;
+    const int64_t begin_ns = saturating_subtract(one.end_ns, one.duration_ns);
+    const bool counts = steps == 0 || std::ranges::any_of(pattern.steps, [&](const StepPattern& step) {
+                          return is_in(step, begin_ns);
+                        });
+    if (counts) ++count;
+  }
+  double summed_ns = 0;
+  for (const CollectiveInstance& one : pattern.instances) {
+    if (one.summary == in_summary) summed_ns += static_cast<double>(one.duration_ns);
+  }
+  const auto kept = static_cast<double>(pattern.instances.size());
+  const double scale = std::max(1.0, static_cast<double>(pattern.instances_seen) / kept);  // of a sample
+  const auto total_ns = static_cast<double>(pattern.collectives[in_summary].total_ns);
+  const double at_once = total_ns > 0 ? std::min(1.0, total_ns / (summed_ns * scale)) : 1;
+  return count * scale * at_once / static_cast<double>(std::max<int64_t>(steps, 1));
 }
 
 /// The median of all but the one at `place`.
@@ -399,10 +428,10 @@ JoinedCollective joined_kind(const Party& party, uint32_t kind, const Alignments
     const Member& member = *aligned.member;
     const auto summary = member.summaries.find(kind);
     if (summary == member.summaries.end()) continue;
-    const auto kept = std::ranges::count(member.instances, kind, &Instance::kind);
     taking_part.push_back(&aligned);
-    result.members.push_back(
-        {.rank = member.rank, .summary = summary->second, .per_ms = member.per_ms * static_cast<double>(kept)});
+    result.members.push_back({.rank = member.rank,
+                              .summary = summary->second,
+                              .per_step = instances_per_step(member, kind, summary->second)});
   }
   std::vector<int64_t> durations_ns(taking_part.size());
   for (size_t i = 0; i < alignments.reference->instances.size(); ++i) {

@@ -15,7 +15,8 @@ namespace eroica {
 struct JoinedMember {
   int32_t rank = -1;
   uint32_t summary = 0;  ///< in RankPattern::collectives of the rank
-  double per_ms = 0;     ///< so many instances began in a millisecond of its window
+  double per_step = 0;   ///< instances a complete step, those that run at once counted once in proportion; of the
+                         ///< window where it has no such step
   double late_us = 0;    ///< it came so much later than the others' median, mean over the joined ones
   double wait_us = 0;    ///< from its coming until the last one came, likewise
 };

@@ -176,7 +176,9 @@ Evidence evidence_of(const Finding& finding, const std::vector<int32_t>& ranks) 
   Evidence evidence;
   evidence.what = finding.evidence->says.empty() ? finding.evidence->fact : finding.evidence->says;
   evidence.value = finding.seen->value;
-  if (const KnownFact* known = find_fact(finding.evidence->fact)) evidence.unit = known->unit;
+  if (const KnownFact* known = find_fact(finding.evidence->fact)) {
+    evidence.unit = finding.evidence->statistic == Statistic::kVariation ? "ratio" : known->unit;
+  }
   evidence.peers_median = finding.seen->peers_median;
   if (finding.seen->peers_median) evidence.peers_mad = finding.seen->peers_mad;
   evidence.ranks = ranks;

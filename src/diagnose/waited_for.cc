@@ -17,12 +17,12 @@ struct Late {
   double error_ms_per_step = 0;
 };
 
-std::map<int32_t, Late> late_by_rank(const std::vector<JoinedCollective>& joined, double step_ms) {
+std::map<int32_t, Late> late_by_rank(const std::vector<JoinedCollective>& joined) {
   std::map<int32_t, Late> late;
   for (const JoinedCollective& one : joined) {
     if (!one.is_telling() || !one.whole) continue;
     for (const JoinedMember& member : one.members) {
-      const double ms_per_us = 1e-3 * member.per_ms * step_ms;
+      const double ms_per_us = 1e-3 * member.per_step;
       Late& sum = late[member.rank];
       sum.ms_per_step += member.late_us * ms_per_us;
       sum.error_ms_per_step += one.error_us * ms_per_us;
@@ -63,7 +63,7 @@ void add_evidence(Diagnosis& diagnosis, const std::map<int32_t, Late>& late, dou
 void tell_who_was_waited_for(Conclusion& conclusion) {
   const double step_ms = conclusion.what_if.step_ms;
   if (step_ms <= 0 || conclusion.blocked) return;
-  const std::map<int32_t, Late> late = late_by_rank(conclusion.joined, step_ms);
+  const std::map<int32_t, Late> late = late_by_rank(conclusion.joined);
   for (std::vector<Diagnosis>* statements : {&conclusion.diagnoses, &conclusion.hints}) {
     for (Diagnosis& diagnosis : *statements) add_evidence(diagnosis, late, step_ms);
   }

@@ -88,24 +88,28 @@ Joins joins_of(std::span<const JoinedCollective> joined) {
   return joins;
 }
 
-/// What a member of several, such as a sender of messages to two others, was late and waited is the sum.
-void add_joins(const Place& place, double count_per_step, const Joins& joins, CollectiveOnRank& on_rank,
-               std::set<const JoinedCollective*>& of_row) {
+/// What a member of several, such as a sender of messages to two others, was late and waited is the sum. Returns how
+/// many of the joined instances it has a step.
+double add_joins(const Place& place, const Joins& joins, CollectiveOnRank& on_rank,
+                 std::set<const JoinedCollective*>& of_row) {
+  double per_step = 0;
   const auto found = joins.find({place.rank->pattern->rank, place.summary});
-  if (found == joins.end()) return;
-  size_t all = 0;
-  for (const auto& [one, member] : found->second) all += one->seen;
-  for (const auto& [one, member] : found->second) {
+  if (found == joins.end()) return per_step;
+  for (const auto& [one, index] : found->second) {
     of_row.insert(one);
     if (one->joined == 0) continue;
-    const double ms_per_us = 1e-3 * count_per_step * static_cast<double>(one->seen) / static_cast<double>(all);
-    on_rank.late_ms_per_step = on_rank.late_ms_per_step.value_or(0) + one->members[member].late_us * ms_per_us;
-    on_rank.wait_ms_per_step = on_rank.wait_ms_per_step.value_or(0) + one->members[member].wait_us * ms_per_us;
+    const JoinedMember& member = one->members[index];
+    per_step += member.per_step;
+    on_rank.late_ms_per_step = on_rank.late_ms_per_step.value_or(0) + 1e-3 * member.late_us * member.per_step;
+    on_rank.wait_ms_per_step = on_rank.wait_ms_per_step.value_or(0) + 1e-3 * member.wait_us * member.per_step;
   }
+  return per_step;
 }
 
-CollectiveJoin join_of(const std::set<const JoinedCollective*>& of_row, double count_per_step) {
+/// `per_step`: joined instances a step, mean over the ranks.
+CollectiveJoin join_of(const std::set<const JoinedCollective*>& of_row, double per_step) {
   CollectiveJoin join;
+  if (of_row.empty()) join.why = "who its members are is not told, or they do not wait for each other";
   double transfer_us = 0;
   for (const JoinedCollective* one : of_row) {
     join.of += one->seen;
@@ -117,7 +121,7 @@ CollectiveJoin join_of(const std::set<const JoinedCollective*>& of_row, double c
     if (join.by == AlignedBy::kNothing) join.by = one->by;
   }
   if (join.instances > 0) {
-    join.transfer_ms_per_step = 1e-3 * transfer_us / static_cast<double>(join.instances) * count_per_step;
+    join.transfer_ms_per_step = 1e-3 * transfer_us / static_cast<double>(join.instances) * per_step;
   }
   return join;
 }
@@ -131,6 +135,7 @@ CollectiveRow collective_row(const Key& key, const std::vector<Place>& places, c
   QuantileSketch durations;
   std::vector<double> rates;
   std::set<const JoinedCollective*> joined;
+  double joined_per_step = 0;
   for (const Place& place : places) {
     const CollectiveSummary& pattern = place.pattern();
     const StepBasis& basis = place.rank->basis;
@@ -151,9 +156,9 @@ CollectiveRow collective_row(const Key& key, const std::vector<Place>& places, c
     }
     row.ranks.push_back({place.rank->pattern->rank, pattern.count, pattern.bytes, total_ms,
                          static_cast<double>(pattern.durations.quantile(0.5)) * 1e-3, std::nullopt, std::nullopt});
-    add_joins(place, mean.count, joins, row.ranks.back(), joined);
+    joined_per_step += add_joins(place, joins, row.ranks.back(), joined) / ranks;
   }
-  row.joined = join_of(joined, row.count_per_step);
+  row.joined = join_of(joined, joined_per_step);
   row.duration = duration_quantiles(durations, 0);
   if (!rates.empty()) row.gigabytes_per_s = quantile(rates, 0.9);
   return row;

@@ -89,7 +89,8 @@ NameKind name_kind(std::string_view name) {
 /// Why a file of that name cannot be read yet; empty = it may be.
 std::string_view not_yet(NameKind kind) {
   if (kind == NameKind::kXplane) return "XSpace captures (.xplane.pb) cannot be read yet";
-  if (kind == NameKind::kTable) return "operation timelines (.csv) cannot be read yet";
+  if (kind == NameKind::kTable)
+    return "an operation timeline (.csv) is read alone, by analyze, and its first line must name its columns";
   return "";
 }
 

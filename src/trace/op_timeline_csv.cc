@@ -249,7 +249,7 @@ class RecordCutter {
   std::optional<Record> cut(size_t end) {
     const Record record{std::string_view(buffer_).substr(begin_, end - begin_), line_};
     line_ += 1 + static_cast<uint64_t>(std::ranges::count(record.text, '\n'));
-    begin_ = end + 1;
+    begin_ = std::min(end + 1, buffer_.size());  // the last one may end with the file
     return record;
   }
 

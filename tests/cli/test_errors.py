@@ -231,6 +231,10 @@ def test_inputs_are_never_overwritten(eroica, job, tmp_path):
     patterns = tmp_path / "patterns"
     assert eroica("summarize", job, "-o", patterns).returncode == 0
     assert eroica("summarize", patterns, "-o", patterns).returncode == USAGE
+    rules = tmp_path / "rules"
+    shutil.copytree(ROOT / "rules", rules)
+    assert "rules" in one_line_error(eroica("analyze", job, "--rules", rules, "-o", rules / "cpu.toml"), USAGE)
+    assert (rules / "cpu.toml").read_bytes() == (ROOT / "rules/cpu.toml").read_bytes()
 
 
 def test_stray_pattern_files_are_mentioned(eroica, job, tmp_path):

@@ -90,7 +90,7 @@ TEST(JoinCollectives, TheLastToComeIsTheOneThatOthersWaitFor) {
       EXPECT_NEAR(member.late_us, member.rank == 2 ? 30'000 : 0, 1e-6) << member.rank;
       EXPECT_NEAR(member.wait_us, member.rank == 2 ? 0 : 30'000, 1e-6) << member.rank;
     }
-    EXPECT_NEAR(one.members[0].per_ms, 60 / 5'000.0, 1e-9);
+    EXPECT_NEAR(one.members[0].per_step, 60, 1e-9);
   }
 }
 
@@ -175,7 +175,23 @@ TEST(JoinCollectives, ASampleStandsForAll) {
   const auto joined = join_collectives(patterns);
   ASSERT_THAT(joined, SizeIs(1));
   EXPECT_EQ(joined.front().joined, 15u);
-  EXPECT_NEAR(joined.front().members[0].per_ms, 60 / 5'000.0, 1e-9);
+  EXPECT_NEAR(joined.front().members[0].per_step, 60, 1e-9);
+}
+
+TEST(JoinCollectives, CountsAStepAndWhatRunsAtOnceOnce) {
+  std::vector<RankPattern> patterns = job({.numbered = true});
+  for (RankPattern& pattern : patterns) {
+    for (size_t i = 0; i + 1 < pattern.instances.size(); i += 2) {  // the first step is cut, the last two are irregular
+      pattern.steps.push_back({.start_ns = pattern.instances[i].start_ns - kMs,
+                               .duration_ns = 50 * kMs,
+                               .complete = i > 0,
+                               .irregular = i > 54});
+    }
+    pattern.collectives[0].total_ns = 30 * 2 * kTransferNs / 2;  // both of a step run at the same time
+  }
+  const auto joined = join_collectives(patterns);
+  ASSERT_THAT(joined, SizeIs(1));
+  for (const JoinedMember& member : joined.front().members) EXPECT_NEAR(member.per_step, 1, 1e-9);
 }
 
 TEST(JoinCollectives, ANumberThatCameTwiceIsOfNoUse) {

@@ -20,7 +20,7 @@ Conclusion conclusion() {
   one.joined = one.seen = 40;
   one.error_us = 200;
   for (int32_t rank = 0; rank < 4; ++rank) {
-    one.members.push_back({.rank = rank, .per_ms = 0.02, .late_us = rank == 1 ? 15'000.0 : 100.0});
+    one.members.push_back({.rank = rank, .per_step = 2, .late_us = rank == 1 ? 15'000.0 : 100.0});
   }
   result.joined.push_back(std::move(one));
   Diagnosis claim;

@@ -148,7 +148,8 @@ TEST_F(Discover, FilesThatCannotBeUsedAreNamedAndTheOthersStillFound) {
   const InputSet inputs = found();
   EXPECT_THAT(traces(inputs), ElementsAre("-1: rank0.json"));
   EXPECT_THAT(shown(inputs.problems),
-              ElementsAre("ops.csv: passed over: operation timelines (.csv) cannot be read yet",
+              ElementsAre("ops.csv: passed over: an operation timeline (.csv) is read alone, by analyze, and its first "
+                          "line must name its columns",
                           "rank1.json: passed over: an empty file",
                           HasSubstr("rank2.json.gz: passed over: it ends before its first event ("),
                           "rank3.json: passed over: no JSON, neither plain nor in gzip or zstd",
@@ -256,7 +257,7 @@ TEST_F(Discover, ANamedFileThatIsNoTraceIsAProblem) {
   EXPECT_THAT(traces(inputs), ElementsAre("-1: rank0.json"));
   EXPECT_THAT(shown(inputs.problems),
               ElementsAre("truth.json: passed over: JSON, but without traceEvents",
-                          HasSubstr("t.csv: passed over: operation timelines"),
+                          HasSubstr("t.csv: passed over: an operation timeline"),
                           HasSubstr("t.xplane.pb.gz: passed over: XSpace captures"), HasSubstr("gone: No such file")));
 }
 

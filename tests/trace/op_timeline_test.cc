@@ -61,6 +61,16 @@ TEST(OpTimeline, AnyOrderOfColumnsQuotesAndSeparators) {
   }
 }
 
+TEST(OpTimeline, TheLastRowMayEndWithTheFile) {
+  for (const size_t max_read : {size_t{1}, SIZE_MAX}) {
+    const auto timeline =
+        read(kHeader + "0,0,0,1,forward-compute,1,2,0,0,0,0\n0,0,0,2,forward-compute,3,2,0,0,0,0", max_read);
+    ASSERT_TRUE(timeline.ok()) << timeline.error().message;
+    EXPECT_THAT(timeline->step, ElementsAre(1, 2));
+    EXPECT_EQ(timeline->first_bad_line, 0u) << timeline->first_bad;
+  }
+}
+
 TEST(OpTimeline, SeveralRanksOfOneStageAreLanes) {
   const auto timeline = read(kHeader + "0,0,7,1,optimizer,0,1\n0,0,3,1,optimizer,0,1\n1,0,5,1,optimizer,0,1\n");
   ASSERT_TRUE(timeline.ok());
