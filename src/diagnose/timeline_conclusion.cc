@@ -125,6 +125,13 @@ void add_alternatives(const TimelineFinding& finding, Diagnosis& diagnosis) {
   }
 }
 
+/// What acting on it can gain: a stage's excess does not go away, it moves to the other stages.
+double gain_of(const TimelineFinding& finding, const TimelineReport& report) {
+  const bool moves = finding.what == TimelineVerdict::kLastStageLong || finding.what == TimelineVerdict::kStageLong;
+  const double most_s = moves ? report.simulated_step_s - report.ideal_step_s : finding.gain_s;
+  return std::max(0.0, std::min(finding.gain_s, most_s));
+}
+
 Diagnosis described(const TimelineFinding& finding, const OpTimeline& timeline, const TimelineReport& report,
                     std::span<const Rule> rules) {
   Diagnosis diagnosis;
@@ -151,12 +158,14 @@ Diagnosis described(const TimelineFinding& finding, const OpTimeline& timeline, 
     diagnosis.function = most_excess(workers, timeline);
   }
 
+  const double gain_s = gain_of(finding, report);
+  const double gain_share = report.simulated_step_s > 0 ? gain_s / report.simulated_step_s : 0;
   diagnosis.summary = fmt::format("{}; without it a step would be {:.1f} ms ({:.1f} %) shorter.", finding.why,
-                                  finding.gain_s * 1e3, finding.gain_share * 100);
+                                  gain_s * 1e3, gain_share * 100);
   diagnosis.summary.front() = static_cast<char>(std::toupper(static_cast<unsigned char>(diagnosis.summary.front())));
-  diagnosis.lost_ms_per_step = std::max(0.0, finding.gain_s * 1e3);
+  diagnosis.lost_ms_per_step = gain_s * 1e3;
   diagnosis.marginal_ms_per_step = diagnosis.lost_ms_per_step;
-  diagnosis.lost_gpu_seconds_per_hour = std::max(0.0, finding.gain_share) * 3600 * static_cast<double>(report.workers);
+  diagnosis.lost_gpu_seconds_per_hour = gain_share * 3600 * static_cast<double>(report.workers);
   switch (finding.what) {
     case TimelineVerdict::kSlowWorker:
       diagnosis.evidence = {{"time of the same computations", finding.ratio, "ratio", 1.0, std::nullopt, {}},
