@@ -153,7 +153,9 @@ class Probe:
         try:
             self.marks.off = True
             self._listener.stop()
-            self._listener.join(seconds=0.5)
+            # At once, but where it is inside of torch: the interpreter's end would take it out of there by force, and
+            # C++ then ends the process (SIGABRT).
+            self._listener.join(seconds=10)
             report = {"pid": self.pid, "rank": self.identity.rank, "steps": self.marks.step}
             report.update(_exit_kind(self._inherited_error))
             self._channel.send_patiently(wire.encode(wire.BYE, report), seconds=0.2)
