@@ -1,7 +1,6 @@
-#include <malloc.h>
-
 #include <fmt/format.h>
 #include <langinfo.h>
+#include <malloc.h>
 #include <sys/ioctl.h>
 #include <unistd.h>
 

@@ -8,7 +8,6 @@
 #include <limits>
 #include <map>
 #include <optional>
-#include <tuple>
 #include <utility>
 
 #include "base/rank_list.h"
@@ -230,8 +229,6 @@ class Reference {
         kinds_(rarest_kinds(member)),
         ends_(ends_of(member, kinds_)) {}
 
-  [[nodiscard]] const Member& member() const { return member_; }
-
   [[nodiscard]] Alignment align(const Member& other) const {
     Alignment result;
     result.matched.assign(member_.instances.size(), kNone);
@@ -369,14 +366,15 @@ Alignments align(const Party& party) {
   return *std::move(best);
 }
 
+bool is_counted(const StepPattern& step) { return step.complete && !step.irregular; }
+
 bool is_in(const StepPattern& step, int64_t at_ns) {
-  return step.complete && !step.irregular && step.start_ns <= at_ns && at_ns - step.start_ns < step.duration_ns;
+  return is_counted(step) && step.start_ns <= at_ns && at_ns - step.start_ns < step.duration_ns;
 }
 
 /// Instances of a kind a complete step, those that run at once counted once in proportion.
 double instances_per_step(const Member& member, uint32_t kind, uint32_t in_summary) {
   const RankPattern& pattern = *member.pattern;
-  const auto is_counted = [](const StepPattern& step) { return step.complete && !step.irregular; };
   const auto steps = std::ranges::count_if(pattern.steps, is_counted);
   double count = 0;
   for (const Instance& one : member.instances) {

@@ -8,6 +8,7 @@
 #include "pattern/collectives.h"
 
 namespace eroica {
+
 CollectiveReader::CollectiveReader(const Trace& trace)
     : trace_(trace), kernel_names_(trace.names.size()), host_names_(trace.names.size()) {
   for (uint32_t name = 0; name < trace.names.size(); ++name) {

@@ -11,10 +11,10 @@ namespace eroica {
 
 /// Over what a rank's figures "per step" are taken.
 struct StepBasis {
-  bool per_window = false;  ///< no steps were found: the window counts as one step
+  bool per_window = false;     ///< no steps were found: the window counts as one step
+  bool scaled_window = false;  ///< … and is scaled to the mean step of the ranks that have steps
   /// The host ends steps before its device does: single steps' durations say nothing, their mean does.
   bool ahead = false;
-  bool scaled_window = false;     ///< … and is scaled to the mean step of the ranks that have steps
   std::vector<uint32_t> counted;  ///< indices in RankPattern::steps; empty when per_window
   double step_ns = 0;             ///< mean duration of the counted steps; the window's when per_window
   double scale = 1;               ///< from a sum over the window to a mean step
